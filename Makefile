@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# A person's daily vocabulary; Meson and the scripts in tools/ do the work.
+#
+#   make          build into build/
+#   make demo     build and run the examples
+#   make test     everything that must hold; ONLY="plain asan" runs those sections alone
+#   make check    format, lint, include order, exported symbols
+#   make format   rewrite the C files in the house format
+#   make bench    build and run the benchmarks
+#   make install  PREFIX (default /usr/local) and DESTDIR are respected
+#   make clean    remove every build folder
+
+BUILD  ?= build
+PREFIX ?= /usr/local
+JOBS   ?= $(shell nproc)
+ONLY   ?=
+
+.PHONY: all help demo test check format bench install clean setup-build setup-test setup-check
+
+all: setup-build $(BUILD)/build.ninja
+	@ninja -C $(BUILD) -j $(JOBS)
+
+$(BUILD)/build.ninja:
+	@meson setup $(BUILD) --prefix=$(PREFIX)
+
+setup-build setup-test setup-check: setup-%:
+	@tools/setup.sh $*
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+demo: all
+	@ninja -C $(BUILD) --quiet demo
+
+bench: all
+	@ninja -C $(BUILD) --quiet bench
+
+test: setup-test
+	@python3 tests/run_all.py --build $(BUILD) --jobs $(JOBS) $(ONLY)
+
+check: setup-check
+	@python3 tools/check.py --jobs $(JOBS)
+
+format: setup-check
+	@python3 tools/check.py --fix-format
+
+install: all
+	@meson configure $(BUILD) -Dprefix=$(PREFIX)
+	@meson install -C $(BUILD)
+
+clean:
+	rm -rf build build-asan build-tsan build-clang

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Giving names to values.
+ */
+#include <string.h>
+
+#include "api/build.h"
+#include "array/shape.h"
+#include "net/library.h"
+
+/* A named part of a larger array is copied, not shared, when it is at most this share of
+ * it: sharing would make the next write to the large one copy all of it. */
+enum { SHARE_AT_LEAST = 2 };
+
+/* Closes an expression into a value with storage it may be written in. */
+static void close_value(vp__expr *e, vp__value *v, const char *where) {
+    bool part = false;
+    if (e->kind == VP__EXPR_LEAF && !e->late) {
+        int64_t bytes = e->count * vp__dtype[e->dtype].size;
+        bool broadcast = false;
+        for (int i = 0; i < e->ndim; i++) broadcast |= e->strides[i] == 0 && e->dims[i] > 1;
+        part = broadcast || e->storage->borrowed || bytes * SHARE_AT_LEAST <= e->storage->bytes;
+    }
+    if (part) {
+        vp__lib_params p = {.kind = VP__LIB_COPY, .column_major = vp__prefers_columns(e)};
+        int64_t dims[VP__MAXDIM];
+        memcpy(dims, e->dims, (size_t)e->ndim * sizeof(int64_t));
+        vp__library_issue(&p, (vp_dtype)e->dtype, 1, &e, e->ndim, dims, "copy", where, v);
+    } else {
+        vp__close(e, v);
+    }
+}
+
+vp_array vp__let(const char *where, vp_operand x) {
+    vp__value v;
+    close_value(vp__operand(x, where), &v, where);
+    return vp__name_new(&v);
+}
+
+static void report(vp__error *e) {
+    vp__error_remember(e);
+    vp__error_release(e);
+}
+
+void vp__set(const char *where, vp_array a, vp_operand x) {
+    vp__value v;
+    close_value(vp__operand(x, where), &v, where);
+    vp__name *n = vp__name_lock(a);
+    if (!n) {
+        report(vp__name_stale(a, where));
+        vp__value_release(&v);
+        return;
+    }
+    vp__name_bind(n, &v);
+    vp__name_unlock(n);
+}
+
+vp_array vp__view_of(const char *where, vp_operand x) {
+    vp__expr *e = vp__operand(x, where);
+    vp__value v;
+    memset(&v, 0, offsetof(vp__value, dims));
+    if (e->kind == VP__EXPR_POISON) {
+        v.error = vp__error_retain(e->error);
+    } else if (e->kind != VP__EXPR_LEAF || !e->buffer) {
+        v.error = vp__error_new(VP_ERR_VALUE, where,
+                                "vp_view: this is a computed value, not a selection of a named "
+                                "array; name it with vp_let");
+    } else {
+        vp__as_sized_leaf(e);
+        vp_array a = vp__name_view(e->buffer, (vp_dtype)e->dtype, e->offset, e->ndim, e->dims,
+                                   e->strides);
+        vp__expr_free(e);
+        return a;
+    }
+    vp__expr_free(e);
+    return vp__name_new(&v);
+}
+
+void vp__drop(const char *where, vp_array a) {
+    if (!vp__name_free(a)) report(vp__name_stale(a, where));
+}

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/build.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array/shape.h"
+#include "base/config.h"
+#include "jit/kernel.h"
+#include "net/cost.h"
+#include "net/cut.h"
+#include "ops/kernels.h"
+
+static const char *op_name(int op) { return op < VP__NOPS ? vp__ops[op].name : "cast"; }
+
+/* --- operands ---------------------------------------------------------------------------- */
+
+static vp__expr *constant(vp_operand x, const char *where) {
+    vp__expr *e = vp__expr_new(VP__EXPR_CONST, 0, where);
+    if (e->generation == 0) return e;
+    e->count = 1;
+    e->value.u64[0] = e->value.u64[1] = 0;
+    switch (x.kind) {
+    case VP__IN_BOOL:
+        e->dtype = VP_BOOL;
+        e->value.u64[0] = x.v.i != 0;
+        break;
+    case VP__IN_UINT:
+        if (x.v.u > INT64_MAX) {
+            e->dtype = VP_U64;
+            e->value.u64[0] = x.v.u;
+            break;
+        }
+        e->dtype = VP_I64;
+        e->value.u64[0] = x.v.u;
+        break;
+    case VP__IN_FLOAT:
+        e->dtype = VP_F64;
+        e->value.f64[0] = x.v.f[0];
+        break;
+    case VP__IN_COMPLEX:
+        e->dtype = VP_C128;
+        e->value.f64[0] = x.v.f[0];
+        e->value.f64[1] = x.v.f[1];
+        break;
+    case VP__IN_INT:
+    case VP__IN_ARRAY:
+    case VP__IN_EXPR:
+        e->dtype = VP_I64;
+        e->value.u64[0] = (uint64_t)x.v.i;
+        break;
+    }
+    e->type = 1; /* weak, until it meets something */
+    return e;
+}
+
+static vp__expr *array_leaf(vp_array a, const char *where) {
+    vp__name *n = vp__name_lock(a);
+    if (!n) return vp__expr_poison(vp__name_stale(a, where), where);
+    vp__expr *e;
+    if (n->error) {
+        e = vp__expr_poison(vp__error_retain(n->error), where);
+    } else {
+        vp__name_refresh(n);
+        vp__spin_lock(&n->buffer->lock);
+        e = vp__expr_leaf(n->buffer->storage, n->buffer, n->dtype, n->offset, n->ndim, n->dims,
+                          n->strides, n->late, where);
+        vp__spin_unlock(&n->buffer->lock);
+    }
+    vp__name_unlock(n);
+    return e;
+}
+
+vp__expr *vp__operand(vp_operand x, const char *where) {
+    if (x.kind == VP__IN_ARRAY) return array_leaf(x.v.array, where);
+    if (x.kind != VP__IN_EXPR) return constant(x, where);
+    vp__expr *e = vp__expr_find(x.v.expr.slot, x.v.expr.generation);
+    if (e) {
+        vp__expr_unlink(e);
+        return e;
+    }
+    const char *why = "this expression was used before; name it with vp_let to use it twice";
+    if (x.v.expr.generation == 0) why = "this is not an expression (an uninitialised vp_expr?)";
+    else if (vp__expr_is_foreign(x.v.expr.slot))
+        why = "this expression belongs to another thread; name it there with vp_let";
+    return vp__expr_poison(vp__error_new(VP_ERR_HANDLE, where, "%s", why), where);
+}
+
+int vp__weak_of(const vp__expr *e) {
+    if (e->kind != VP__EXPR_CONST || e->type != 1) return -1;
+    switch (vp__dtype[e->dtype].cls) {
+    case VP__CLASS_B: return VP__WEAK_BOOL;
+    case VP__CLASS_F: return VP__WEAK_FLOAT;
+    case VP__CLASS_C: return VP__WEAK_COMPLEX;
+    default: return VP__WEAK_INT;
+    }
+}
+
+vp_expr vp__give(vp__expr *e) {
+    if (vp__config_get()->sync) vp__materialise(e);
+    e->depth = vp__scope_depth();
+    vp__expr_link(e);
+    return (vp_expr){e->slot, e->generation};
+}
+
+vp_expr vp__give_error(vp__error *error, const char *where) {
+    return vp__give(vp__expr_poison(error, where));
+}
+
+vp__expr *vp__first_poison(int nargs, vp__expr **args) {
+    for (int i = 0; i < nargs; i++) {
+        if (args[i]->kind != VP__EXPR_POISON) continue;
+        for (int k = 0; k < nargs; k++)
+            if (k != i) vp__expr_free(args[k]);
+        return args[i];
+    }
+    return NULL;
+}
+
+vp__expr *vp__refuse(int nargs, vp__expr **args, const char *where, vp__error *error) {
+    for (int i = 0; i < nargs; i++) vp__expr_free(args[i]);
+    return vp__expr_poison(error, where);
+}
+
+/* --- conversions --------------------------------------------------------------------------- */
+
+/* Whether a C integer has a value of this type; NumPy refuses those that have not. */
+static bool integer_fits(const vp__expr *e, vp_dtype to) {
+    int bits = vp__dtype[to].size * 8;
+    bool negative = e->dtype == VP_I64 && (int64_t)e->value.u64[0] < 0;
+    if (vp__dtype[to].cls == VP__CLASS_U)
+        return !negative && (bits == 64 || e->value.u64[0] >> bits == 0);
+    if (vp__dtype[to].cls != VP__CLASS_S) return true;
+    if (e->dtype == VP_U64) return false;
+    int64_t v = (int64_t)e->value.u64[0];
+    return bits == 64 || (v >= -(1ll << (bits - 1)) && v < 1ll << (bits - 1));
+}
+
+static vp__error *convert_constant(vp__expr *e, vp_dtype to, const char *where) {
+    if (vp__weak_of(e) == VP__WEAK_INT && !integer_fits(e, to)) {
+        if (e->dtype == VP_U64)
+            return vp__error_new(VP_ERR_VALUE, where, "the integer %llu does not fit %s",
+                                 (unsigned long long)e->value.u64[0], vp__dtype[to].name);
+        return vp__error_new(VP_ERR_VALUE, where, "the integer %lld does not fit %s",
+                             (long long)e->value.u64[0], vp__dtype[to].name);
+    }
+    uint64_t value[2] = {0, 0};
+    vp__kernels_get()->cast[e->dtype][to](value, e->value.u64, 1);
+    memcpy(e->value.u64, value, sizeof value);
+    e->dtype = (uint8_t)to;
+    e->type = 0;
+    return NULL;
+}
+
+static void copy_dims(vp__expr *e, const vp__expr *from) {
+    for (int i = 0; i < from->ndim; i++) e->dims[i] = from->dims[i];
+    e->late = from->late;
+    e->count = from->count;
+}
+
+/* Adds an argument's totals to e's. */
+static void adopt(vp__expr *e, int i, vp__expr *arg) {
+    e->arg[i] = arg;
+    e->nargs = (uint8_t)(i + 1);
+    e->steps = (uint16_t)(e->steps + arg->steps);
+    e->leaves = (uint16_t)(e->leaves + arg->leaves);
+    e->cost += arg->cost;
+}
+
+vp__expr *vp__build_cast(vp__expr *e, vp_dtype to, const char *where) {
+    if (e->kind == VP__EXPR_POISON) return e;
+    if (!vp__dtype_is_valid(to))
+        return vp__refuse(1, &e, where, vp__error_new(VP_ERR_TYPE, where,
+                                                      "%d is not an element type", (int)to));
+    if (e->kind == VP__EXPR_CONST) {
+        vp__error *error = e->dtype == to ? NULL : convert_constant(e, to, where);
+        e->type = 0;
+        return error ? vp__refuse(1, &e, where, error) : e;
+    }
+    if (e->dtype == to) return e;
+    if (e->steps + 1 > VP__SEGMENT_STEPS) {
+        vp__materialise(e);
+        if (e->kind == VP__EXPR_POISON) return e;
+    }
+    vp__expr *c = vp__expr_new(VP__EXPR_OP, e->ndim, where);
+    if (c->generation == 0) {
+        vp__expr_free(e);
+        return c;
+    }
+    c->op = VP__OP_CAST;
+    c->type = e->dtype;
+    c->dtype = (uint8_t)to;
+    copy_dims(c, e);
+    c->cost = (float)vp__cost_static(VP__OP_CAST, to, e->count);
+    adopt(c, 0, e);
+    return c;
+}
+
+/* --- element-wise ---------------------------------------------------------------------------- */
+
+static vp__error *refuse_types(int op, int nargs, vp__expr **args, const char *where) {
+    char text[160];
+    int at = 0;
+    for (int i = 0; i < nargs; i++)
+        at += snprintf(text + at, sizeof text - (size_t)at, "%s%s",
+                       i == 0           ? ""
+                       : i + 1 == nargs ? " and "
+                                        : ", ",
+                       vp__dtype[args[i]->dtype].name);
+    return vp__error_new(VP_ERR_TYPE, where, "%s does not take %s", op_name(op), text);
+}
+
+static vp__error *broadcast_args(vp__expr *e, int nargs, vp__expr **args) {
+    int64_t dims[VP__MAXDIM];
+    int n = 0;
+    for (int i = 0; i < nargs; i++) {
+        if (vp__shape_broadcast(&n, dims, args[i]->ndim, args[i]->dims)) continue;
+        char a[200], b[200];
+        const vp__expr *other = args[i > 0 ? i - 1 : 0];
+        return vp__error_new(VP_ERR_SHAPE, e->where,
+                             "%s: shapes %s and %s do not broadcast together", op_name(e->op),
+                             vp__shape_text(a, sizeof a, other->ndim, other->dims),
+                             vp__shape_text(b, sizeof b, args[i]->ndim, args[i]->dims));
+    }
+    memcpy(e->dims, dims, (size_t)n * sizeof(int64_t));
+    e->count = vp__shape_count(n, dims, 16);
+    if (e->count < 0)
+        return vp__error_new(VP_ERR_SHAPE, e->where, "%s: the result would be too large",
+                             op_name(e->op));
+    return NULL;
+}
+
+/* Closes the largest arguments until the new segment keeps within its limits. */
+static void make_room(int nargs, vp__expr **args) {
+    for (;;) {
+        int steps = 2 * nargs + 1, leaves = 0, largest = 0;
+        for (int i = 0; i < nargs; i++) {
+            steps += args[i]->steps;
+            leaves += args[i]->leaves;
+            if (args[i]->steps > args[largest]->steps) largest = i;
+        }
+        if (steps <= VP__SEGMENT_STEPS && leaves <= VP__SEGMENT_LEAVES) return;
+        vp__materialise(args[largest]);
+    }
+}
+
+vp__expr *vp__build_op(int op, const char *where, int nargs, vp__expr **args) {
+    vp__expr *poison = vp__first_poison(nargs, args);
+    if (poison) return poison;
+    vp__optype types[3] = {{VP_BOOL, -1}, {VP_BOOL, -1}, {VP_BOOL, -1}};
+    vp_dtype work[3], result;
+    int ndim = 0;
+    bool late = false;
+    for (int i = 0; i < nargs; i++) {
+        types[i] = (vp__optype){(vp_dtype)args[i]->dtype, (int8_t)vp__weak_of(args[i])};
+        if (args[i]->ndim > ndim) ndim = args[i]->ndim;
+        late |= args[i]->late;
+    }
+    if (!vp__op_types((vp__op)op, types, work, &result))
+        return vp__refuse(nargs, args, where, refuse_types(op, nargs, args, where));
+    make_room(nargs, args);
+    for (int i = 0; i < nargs; i++) {
+        if (args[i]->dtype != work[i] || args[i]->kind == VP__EXPR_CONST)
+            args[i] = vp__build_cast(args[i], work[i], where);
+    }
+    poison = vp__first_poison(nargs, args);
+    if (poison) return poison;
+    vp__expr *e = vp__expr_new(VP__EXPR_OP, ndim, where);
+    if (e->generation == 0) return vp__refuse(nargs, args, where, vp__error_retain(e->error));
+    e->op = (uint8_t)op;
+    e->type = (uint8_t)vp__op_key((vp__op)op, work);
+    e->dtype = (uint8_t)result;
+    e->late = late;
+    if (!late) {
+        vp__error *error = NULL;
+        const vp__expr *a = args[0];
+        /* Most operands are of one shape, or one shape and numbers. */
+        if (nargs == 1) copy_dims(e, a);
+        else if (nargs == 2 && args[1]->ndim == 0) copy_dims(e, a);
+        else if (nargs == 2 && vp__shape_equal(a->ndim, a->dims, args[1]->ndim, args[1]->dims))
+            copy_dims(e, a);
+        else error = broadcast_args(e, nargs, args);
+        if (error) {
+            vp__expr_free(e);
+            return vp__refuse(nargs, args, where, error);
+        }
+    }
+    for (int i = 0; i < nargs; i++) adopt(e, i, args[i]);
+    e->cost += (float)vp__cost_static(op, e->type, e->count);
+    return e;
+}
+
+/* --- reductions -------------------------------------------------------------------------------- */
+
+vp__expr *vp__build_reduce(int op, const char *where, vp__expr *x, uint32_t axes,
+                           vp_dtype dtype, bool keepdims) {
+    if (x->kind == VP__EXPR_POISON) return x;
+    vp_dtype work, result;
+    if (!vp__reduce_types((vp__op)op, (vp_dtype)x->dtype, dtype, &work, &result)) {
+        vp__error *error =
+            vp__error_new(VP_ERR_TYPE, where, "%s of %s cannot give %s", vp__ops[op].name,
+                          vp__dtype[x->dtype].name,
+                          vp__dtype_is_valid(dtype) ? vp__dtype[dtype].name : "that type");
+        return vp__refuse(1, &x, where, error);
+    }
+    make_room(1, &x);
+    x = vp__build_cast(x, work, where);
+    if (x->kind == VP__EXPR_POISON) return x;
+    int64_t dims[VP__MAXDIM];
+    int ndim = vp__reduced_dims(x->ndim, x->dims, axes, keepdims, dims);
+    vp__expr *e = vp__expr_new(VP__EXPR_REDUCE, ndim, where);
+    if (e->generation == 0) return vp__refuse(1, &x, where, vp__error_retain(e->error));
+    e->op = (uint8_t)op;
+    e->type = (uint8_t)work;
+    e->dtype = (uint8_t)result;
+    e->axes = axes;
+    e->keepdims = keepdims;
+    e->late = x->late;
+    adopt(e, 0, x);
+    if (!x->late) {
+        memcpy(e->dims, dims, (size_t)ndim * sizeof(int64_t));
+        e->count = vp__shape_count(ndim, dims, 1);
+        bool needs = op == VP__OP_min || op == VP__OP_max || op == VP__OP_argmin ||
+                     op == VP__OP_argmax;
+        if (needs && x->count == 0 && e->count != 0) {
+            char text[200];
+            vp__error *error =
+                vp__error_new(VP_ERR_VALUE, where, "%s of an array of shape %s: there is no element",
+                              vp__ops[op].name, vp__shape_text(text, sizeof text, x->ndim, x->dims));
+            vp__expr_free(e);
+            return vp__expr_poison(error, where);
+        }
+        e->cost += (float)vp__cost_static(op, work, x->count) + 10 * (float)e->count;
+    }
+    return e;
+}
+
+/* --- small things ------------------------------------------------------------------------------- */
+
+vp__expr *vp__as_leaf(vp__expr *e) {
+    vp__materialise(e);
+    return e;
+}
+
+vp__expr *vp__as_sized_leaf(vp__expr *e) {
+    vp__materialise(e);
+    if (e->kind != VP__EXPR_LEAF || !e->late) return e;
+    vp__storage *s = e->storage;
+    vp__wait_sized(s);
+    memcpy(e->dims, s->late->dims, (size_t)e->ndim * sizeof(int64_t));
+    memcpy(e->strides, s->late->strides, (size_t)e->ndim * sizeof(int64_t));
+    e->late = false;
+    e->count = vp__shape_count(e->ndim, e->dims, 1);
+    e->dense = vp__layout_is_dense(e->ndim, e->dims, e->strides, vp__dtype[e->dtype].size);
+    return e;
+}
+
+vp__expr *vp__value_expr(vp__value *v, const char *where) {
+    vp__expr *e;
+    if (v->error) {
+        e = vp__expr_poison(v->error, where);
+        v->error = NULL;
+    } else {
+        e = vp__expr_leaf(v->storage, NULL, v->dtype, v->offset, v->ndim, v->dims, v->strides,
+                          v->late, where);
+    }
+    vp__value_release(v);
+    return e;
+}
+
+vp__error *vp__axis_check(int *axis, int ndim, const char *name, const char *where) {
+    int a = *axis < 0 ? *axis + ndim : *axis;
+    if (a < 0 || a >= ndim)
+        return vp__error_new(VP_ERR_INDEX, where,
+                             "%s: axis %d is out of bounds for an array of %d axes", name, *axis,
+                             ndim);
+    *axis = a;
+    return NULL;
+}
+
+vp__error *vp__axes_bits(const vp_axes_t *axes, int ndim, const char *name, const char *where,
+                         uint32_t *bits) {
+    if (axes->count < 0) {
+        *bits = ndim == 32 ? ~0u : (1u << ndim) - 1;
+        return NULL;
+    }
+    *bits = 0;
+    for (int i = 0; i < axes->count && i < VP_MAXDIM; i++) {
+        int axis = axes->axis[i];
+        vp__error *e = vp__axis_check(&axis, ndim, name, where);
+        if (e) return e;
+        if (*bits >> axis & 1)
+            return vp__error_new(VP_ERR_INDEX, where, "%s: axis %d is named twice", name, axis);
+        *bits |= 1u << axis;
+    }
+    return NULL;
+}
+
+bool vp__prefers_columns(const vp__expr *e) {
+    if (e->kind != VP__EXPR_LEAF || e->late || e->ndim < 2) return false;
+    int64_t first = llabs(e->strides[0]), last = llabs(e->strides[e->ndim - 1]);
+    return first < last && first != 0;
+}
+
+vp_expr vp__op1(int op, const char *where, vp_operand a) {
+    vp__expr *args[1] = {vp__operand(a, where)};
+    if ((unsigned)op >= VP__NOPS || vp__ops[op].arity != 1)
+        return vp__give(vp__refuse(1, args, where, vp__error_new(VP_ERR_VALUE, where, "no such operation")));
+    return vp__give(vp__build_op(op, where, 1, args));
+}
+
+vp_expr vp__op2(int op, const char *where, vp_operand a, vp_operand b) {
+    vp__expr *args[2] = {vp__operand(a, where), vp__operand(b, where)};
+    return vp__give(vp__build_op(op, where, 2, args));
+}
+
+vp_expr vp__op3(int op, const char *where, vp_operand a, vp_operand b, vp_operand c) {
+    vp__expr *args[3] = {vp__operand(a, where), vp__operand(b, where), vp__operand(c, where)};
+    return vp__give(vp__build_op(op, where, 3, args));
+}
+
+vp_expr vp__cast(const char *where, vp_operand x, vp_dtype dtype) {
+    return vp__give(vp__build_cast(vp__operand(x, where), dtype, where));
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Building expressions out of operands: what every instruction of the interface does.
+ */
+#ifndef VP_API_BUILD_H
+#define VP_API_BUILD_H
+
+#include "api/names.h"
+
+/* The expression an operand stands for: an array becomes a leaf, a C number a constant, an
+ * expression itself (used up from now on). Never NULL; poisoned when the operand is no good. */
+vp__expr *vp__operand(vp_operand x, const char *where);
+
+/* Whether an expression is a C number, and of which kind; -1 if not. */
+int vp__weak_of(const vp__expr *e);
+
+/* Gives an expression to the user. With VP_SYNC=1 computes it first. */
+vp_expr vp__give(vp__expr *e);
+vp_expr vp__give_error(vp__error *error, const char *where);
+
+/* Each consumes its arguments and returns a new expression, poisoned on error. */
+vp__expr *vp__build_op(int op, const char *where, int nargs, vp__expr **args);
+vp__expr *vp__build_cast(vp__expr *e, vp_dtype to, const char *where);
+vp__expr *vp__build_reduce(int op, const char *where, vp__expr *x, uint32_t axes,
+                           vp_dtype dtype, bool keepdims);
+
+/* The poison among the arguments, freeing the others; NULL when there is none. */
+vp__expr *vp__first_poison(int nargs, vp__expr **args);
+
+/* Frees the arguments and returns a poisoned expression. */
+vp__expr *vp__refuse(int nargs, vp__expr **args, const char *where, vp__error *error);
+
+/* A leaf (closing what is open), its size waited for. */
+vp__expr *vp__as_leaf(vp__expr *e);
+vp__expr *vp__as_sized_leaf(vp__expr *e);
+
+/* The expression of a value, which is taken over. */
+vp__expr *vp__value_expr(vp__value *v, const char *where);
+
+/* Turns axis numbers into bits; an error for a wrong or repeated one. */
+vp__error *vp__axes_bits(const vp_axes_t *axes, int ndim, const char *name, const char *where,
+                         uint32_t *bits);
+vp__error *vp__axis_check(int *axis, int ndim, const char *name, const char *where);
+
+/* Whether most of an expression's array operands are column-major. */
+bool vp__prefers_columns(const vp__expr *e);
+
+uint32_t vp__scope_depth(void);
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/names.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array/pool.h"
+#include "array/shape.h"
+
+/* The table grows by chunks that never move, so a handle can be looked up without a lock.
+ * Free records are kept per thread; a thread that ends gives its own back. */
+enum { CHUNK = 1024, CHUNKS = 4096, TAKE = 64 };
+
+static _Atomic(vp__name *) chunks[CHUNKS];
+static uint32_t made;      /* records handed out so far */
+static uint32_t returned;  /* head of the shared free list, by number + 1 */
+static pthread_mutex_t sharing = PTHREAD_MUTEX_INITIALIZER; /* guards the two above */
+
+typedef struct {
+    vp_array *names;
+    size_t count, capacity, purge_at;
+    size_t start[256]; /* where each open scope's names begin */
+    uint32_t generation[256];
+    uint32_t depth, scopes;
+    uint32_t free; /* head of this thread's free records, by number + 1 */
+} thread_names;
+
+static _Thread_local thread_names *mine __attribute__((tls_model("initial-exec")));
+static pthread_key_t leaving;
+static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
+
+static vp__name *record(uint32_t number) {
+    /* acquire pairs with the release in refill: the chunk is initialised. */
+    vp__name *chunk = atomic_load_explicit(&chunks[number / CHUNK], memory_order_acquire);
+    return chunk ? &chunk[number % CHUNK] : NULL;
+}
+
+/* Names left by a thread that ends stay valid for others; only its free records return. */
+static void leave(void *arg) {
+    thread_names *t = arg;
+    pthread_mutex_lock(&sharing);
+    while (t->free) {
+        uint32_t number = t->free - 1;
+        t->free = record(number)->next_free;
+        record(number)->next_free = returned;
+        returned = number + 1;
+    }
+    pthread_mutex_unlock(&sharing);
+    free(t->names);
+    free(t);
+    mine = NULL;
+}
+
+static void make_key(void) { pthread_key_create(&leaving, leave); }
+
+static thread_names *my_names(void) {
+    if (__builtin_expect(mine != NULL, 1)) return mine;
+    vp__net_init();
+    mine = calloc(1, sizeof *mine);
+    if (!mine) abort();
+    mine->purge_at = 1024;
+    pthread_once(&leaving_once, make_key);
+    pthread_setspecific(leaving, mine);
+    return mine;
+}
+
+static bool refill(thread_names *t) {
+    pthread_mutex_lock(&sharing);
+    for (int i = 0; i < TAKE; i++) {
+        uint32_t number;
+        if (returned) {
+            number = returned - 1;
+            returned = record(number)->next_free;
+        } else {
+            if (made == (uint32_t)CHUNK * CHUNKS) break;
+            if (made % CHUNK == 0) {
+                vp__name *chunk = calloc(CHUNK, sizeof *chunk);
+                if (!chunk) break;
+                atomic_store_explicit(&chunks[made / CHUNK], chunk, memory_order_release);
+            }
+            number = made++;
+        }
+        record(number)->next_free = t->free;
+        t->free = number + 1;
+    }
+    pthread_mutex_unlock(&sharing);
+    return t->free != 0;
+}
+
+/* Forgets handles in the open scopes whose names have been dropped since. */
+static void purge(thread_names *t) {
+    size_t kept = 0;
+    uint32_t scope = 1;
+    for (size_t i = 0; i < t->count; i++) {
+        while (scope < t->depth + 1 && t->start[scope] == i) t->start[scope++] = kept;
+        vp__name *n = vp__name_lock(t->names[i]);
+        if (!n) continue;
+        vp__name_unlock(n);
+        t->names[kept++] = t->names[i];
+    }
+    while (scope < t->depth + 1) t->start[scope++] = kept;
+    t->count = kept;
+    t->purge_at = 2 * kept > 1024 ? 2 * kept : 1024;
+}
+
+static bool remember(thread_names *t, vp_array a) {
+    if (t->count >= t->purge_at) purge(t);
+    if (t->count == t->capacity) {
+        size_t capacity = t->capacity ? 2 * t->capacity : 256;
+        vp_array *names = realloc(t->names, capacity * sizeof *names);
+        if (!names) return false;
+        t->names = names;
+        t->capacity = capacity;
+    }
+    t->names[t->count++] = a;
+    return true;
+}
+
+static bool set_axes(vp__name *n, int ndim) {
+    if (n->dims && n->dims != n->own_axes)
+        vp__pool_free(n->dims, (size_t)n->ndim * 2 * sizeof(int64_t));
+    n->dims = n->own_axes;
+    n->strides = n->own_axes + VP__NAME_AXES;
+    if (ndim > VP__NAME_AXES) {
+        n->dims = vp__pool_alloc((size_t)ndim * 2 * sizeof(int64_t));
+        n->strides = n->dims + ndim;
+        if (!n->dims) {
+            n->dims = n->own_axes;
+            n->ndim = 0;
+            return false;
+        }
+    }
+    n->ndim = (int8_t)ndim;
+    return true;
+}
+
+static void unbind(vp__name *n) {
+    if (n->buffer) vp__buffer_release(n->buffer);
+    if (n->error) vp__error_release(n->error);
+    n->buffer = NULL;
+    n->error = NULL;
+}
+
+void vp__name_bind(vp__name *n, vp__value *v) {
+    bool axes = set_axes(n, v->error ? 0 : v->ndim);
+    if (!v->error && n->buffer && axes &&
+        atomic_load_explicit(&n->buffer->refs, memory_order_acquire) == 1) {
+        /* Nobody else shares the buffer: give it the new storage. */
+        vp__spin_lock(&n->buffer->lock);
+        vp__buffer_rename(n->buffer, v->storage);
+        vp__spin_unlock(&n->buffer->lock);
+    } else {
+        unbind(n);
+        if (v->error) {
+            n->error = v->error;
+        } else if (!axes || !(n->buffer = vp__buffer_new(v->storage))) {
+            vp__storage_release(v->storage);
+            n->error = vp__error_new(VP_ERR_MEMORY, NULL, "out of memory for a name");
+        }
+    }
+    n->dtype = (uint8_t)v->dtype;
+    n->late = v->late && n->buffer;
+    n->offset = v->offset;
+    if (n->buffer && !v->late) {
+        memcpy(n->dims, v->dims, (size_t)v->ndim * sizeof(int64_t));
+        memcpy(n->strides, v->strides, (size_t)v->ndim * sizeof(int64_t));
+    }
+    v->storage = NULL;
+    v->error = NULL;
+}
+
+static vp__name *take(vp_array *handle) {
+    thread_names *t = my_names();
+    *handle = (vp_array){0, 0};
+    if (!t->free && !refill(t)) return NULL;
+    uint32_t number = t->free - 1;
+    vp__name *n = record(number);
+    t->free = n->next_free;
+    vp__spin_lock(&n->lock);
+    n->generation++;
+    n->late = false;
+    handle->slot = number;
+    handle->generation = n->generation;
+    if (!remember(t, *handle)) {
+        n->generation++;
+        vp__spin_unlock(&n->lock);
+        n->next_free = t->free;
+        t->free = number + 1;
+        return NULL;
+    }
+    return n;
+}
+
+vp_array vp__name_new(vp__value *v) {
+    vp_array a;
+    vp__name *n = take(&a);
+    if (!n) {
+        vp__value_release(v);
+        vp__error *e = vp__error_new(VP_ERR_MEMORY, NULL, "out of memory for a name");
+        vp__error_remember(e);
+        vp__error_release(e);
+        return a;
+    }
+    vp__name_bind(n, v);
+    vp__spin_unlock(&n->lock);
+    return a;
+}
+
+vp_array vp__name_view(vp__buffer *b, vp_dtype dtype, int64_t offset, int ndim,
+                       const int64_t *dims, const int64_t *strides) {
+    vp_array a;
+    vp__name *n = take(&a);
+    if (!n) return a;
+    if (set_axes(n, ndim)) {
+        vp__buffer_retain(b);
+        n->buffer = b;
+        n->dtype = (uint8_t)dtype;
+        n->offset = offset;
+        memcpy(n->dims, dims, (size_t)ndim * sizeof(int64_t));
+        memcpy(n->strides, strides, (size_t)ndim * sizeof(int64_t));
+    } else {
+        n->error = vp__error_new(VP_ERR_MEMORY, NULL, "out of memory for a name");
+    }
+    vp__spin_unlock(&n->lock);
+    return a;
+}
+
+vp__name *vp__name_lock(vp_array a) {
+    if (a.slot / CHUNK >= CHUNKS || !(a.generation & 1)) return NULL;
+    vp__name *n = record(a.slot);
+    if (!n) return NULL;
+    vp__spin_lock(&n->lock);
+    if (n->generation == a.generation) return n;
+    vp__spin_unlock(&n->lock);
+    return NULL;
+}
+
+void vp__name_refresh(vp__name *n) {
+    if (!n->late) return;
+    vp__spin_lock(&n->buffer->lock);
+    vp__storage *s = n->buffer->storage;
+    if (vp__storage_is_sized(s)) {
+        memcpy(n->dims, s->late->dims, (size_t)n->ndim * sizeof(int64_t));
+        memcpy(n->strides, s->late->strides, (size_t)n->ndim * sizeof(int64_t));
+        n->late = false;
+    }
+    vp__spin_unlock(&n->buffer->lock);
+}
+
+bool vp__name_free(vp_array a) {
+    thread_names *t = my_names();
+    vp__name *n = vp__name_lock(a);
+    if (!n) return false;
+    n->generation++;
+    unbind(n);
+    set_axes(n, 0);
+    vp__spin_unlock(&n->lock);
+    n->next_free = t->free;
+    t->free = a.slot + 1;
+    return true;
+}
+
+vp__error *vp__name_stale(vp_array a, const char *where) {
+    if (!(a.generation & 1) || a.slot / CHUNK >= CHUNKS || !record(a.slot))
+        return vp__error_new(VP_ERR_HANDLE, where,
+                             "this is not an array (an uninitialised vp_array?)");
+    return vp__error_new(VP_ERR_HANDLE, where,
+                         "this array was dropped, or its scope has ended");
+}
+
+vp_scope vp_begin(void) {
+    thread_names *t = my_names();
+    if (t->depth == 255) {
+        vp__error *e = vp__error_new(VP_ERR_VALUE, NULL,
+                                     "vp_begin: more than 255 scopes are open");
+        vp__error_remember(e);
+        vp__error_release(e);
+        return (vp_scope){0, 0};
+    }
+    t->depth++;
+    t->start[t->depth] = t->count;
+    t->generation[t->depth] = ++t->scopes;
+    return (vp_scope){t->depth, t->scopes};
+}
+
+void vp_end(vp_scope scope) {
+    thread_names *t = my_names();
+    if (scope.depth == 0 || scope.depth > t->depth ||
+        t->generation[scope.depth] != scope.generation) {
+        vp__error *e = vp__error_new(VP_ERR_HANDLE, NULL, "vp_end: this scope is not open");
+        vp__error_remember(e);
+        vp__error_release(e);
+        return;
+    }
+    for (vp__expr *e = vp__expr_roots(), *next; e && e->kind != VP__EXPR_FREE; e = next) {
+        next = e->next;
+        if (e->depth >= scope.depth) vp__expr_free(e);
+    }
+    size_t start = t->start[scope.depth];
+    t->depth = scope.depth - 1;
+    while (t->count > start) vp__name_free(t->names[--t->count]);
+}
+
+vp_array vp_keep(vp_array a) {
+    thread_names *t = my_names();
+    if (t->depth == 0) return a;
+    size_t start = t->start[t->depth];
+    for (size_t i = t->count; i-- > start;) {
+        if (t->names[i].slot != a.slot || t->names[i].generation != a.generation) continue;
+        /* Swap it to the front of the scope and let the scope begin behind it. */
+        t->names[i] = t->names[start];
+        t->names[start] = a;
+        t->start[t->depth]++;
+        break;
+    }
+    return a;
+}
+
+uint32_t vp__scope_depth(void) { return my_names()->depth; }

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names: what a vp_array stands for, and the scopes that free them. A name is a view of a
+ * buffer; several names may share one. A generation in the handle makes a stale one an
+ * error message and not a crash.
+ */
+#ifndef VP_API_NAMES_H
+#define VP_API_NAMES_H
+
+#include "net/net.h"
+
+enum { VP__NAME_AXES = 4 };
+
+typedef struct {
+    vp__spinlock lock; /* guards everything below: any thread may use or rebind a name */
+    uint32_t generation; /* odd while in use */
+    uint8_t dtype;
+    int8_t ndim;
+    bool late;          /* dims follow from the storage once it is sized */
+    vp__buffer *buffer; /* NULL when there is an error instead */
+    vp__error *error;
+    int64_t offset;
+    int64_t *dims, *strides;
+    int64_t own_axes[2 * VP__NAME_AXES];
+    uint32_t next_free;
+} vp__name;
+
+/* Makes a name for a value, taking it over. */
+vp_array vp__name_new(vp__value *v);
+/* A name for a view of an existing buffer (retained here). */
+vp_array vp__name_view(vp__buffer *b, vp_dtype dtype, int64_t offset, int ndim,
+                       const int64_t *dims, const int64_t *strides);
+
+/* Finds and locks a name; NULL (nothing locked) when the handle is stale. */
+vp__name *vp__name_lock(vp_array a);
+static inline void vp__name_unlock(vp__name *n) { vp__spin_unlock(&n->lock); }
+
+/* With the name locked: learns the dims of a late array whose size has become known. */
+void vp__name_refresh(vp__name *n);
+
+/* With the name locked: rebinds it to a value, taking that over. */
+void vp__name_bind(vp__name *n, vp__value *v);
+
+bool vp__name_free(vp_array a);
+
+/* The error for a handle that vp__name_lock refused. */
+vp__error *vp__name_stale(vp_array a, const char *where);
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Observing: the only calls that wait, and where errors come to light.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/build.h"
+#include "array/pool.h"
+#include "array/shape.h"
+#include "lib/lib.h"
+#include "ops/kernels.h"
+
+static vp_status report(vp__error *e) {
+    vp_status s = e->status;
+    vp__error_remember(e);
+    vp__error_release(e);
+    return s;
+}
+
+/* A value complete and held for reading. */
+typedef struct {
+    vp__expr *leaf;
+    vp__group *group;
+    vp__view view;
+} held;
+
+static void let_go(held *h) {
+    if (h->group) vp__observe_end(h->group);
+    vp__expr_free(h->leaf);
+}
+
+/* Waits for an operand's elements. On error nothing is held. */
+static vp_status hold(held *h, vp_operand x, const char *where) {
+    h->group = NULL;
+    h->leaf = vp__as_sized_leaf(vp__operand(x, where));
+    vp__expr *e = h->leaf;
+    if (e->kind != VP__EXPR_LEAF) {
+        vp__error *error = vp__error_retain(e->error);
+        vp__expr_free(e);
+        return report(error);
+    }
+    vp__region r = vp__region_of(e->offset, e->ndim, e->dims, e->strides,
+                                 vp__dtype[e->dtype].size);
+    vp__error *error = vp__observe(e->storage, &r, &h->group);
+    if (error) {
+        let_go(h);
+        return report(error);
+    }
+    char *host = atomic_load_explicit(&e->storage->host, memory_order_relaxed);
+    h->view = (vp__view){host + e->offset, e->dims, e->strides, e->ndim, (vp_dtype)e->dtype};
+    return VP_OK;
+}
+
+vp_status vp__read(const char *where, vp_operand x, void *memory, size_t bytes) {
+    held h;
+    vp_status status = hold(&h, x, where);
+    if (status != VP_OK) return status;
+    int size = vp__dtype[h.view.dtype].size;
+    size_t need = (size_t)h.leaf->count * (size_t)size;
+    if (bytes != need || (!memory && need)) {
+        let_go(&h);
+        return report(vp__error_new(VP_ERR_VALUE, where,
+                                    "read: the array takes %zu bytes, %zu were offered%s", need,
+                                    bytes, memory ? "" : " at NULL"));
+    }
+    int64_t strides[VP__MAXDIM];
+    vp__layout_compact(h.view.ndim, h.view.dims, size, false, strides);
+    vp__view out = {memory, h.view.dims, strides, h.view.ndim, h.view.dtype};
+    if (need) vp__lib_copy(&out, &h.view, 0, 1);
+    let_go(&h);
+    return VP_OK;
+}
+
+vp_status vp__item(const char *where, vp_operand x, vp_dtype type, void *out) {
+    if (!out) return report(vp__error_new(VP_ERR_VALUE, where, "item: the result is NULL"));
+    held h;
+    vp_status status = hold(&h, x, where);
+    if (status != VP_OK) return status;
+    if (h.leaf->count != 1) {
+        char text[200];
+        vp__shape_text(text, sizeof text, h.view.ndim, h.view.dims);
+        let_go(&h);
+        return report(vp__error_new(VP_ERR_SHAPE, where,
+                                    "item: an array of shape %s is not one number", text));
+    }
+    vp__kernels_get()->cast[h.view.dtype][type](out, h.view.data, 1);
+    let_go(&h);
+    return VP_OK;
+}
+
+vp_status vp__map(const char *where, vp_operand x, vp_mapped *mapped) {
+    if (!mapped) return report(vp__error_new(VP_ERR_VALUE, where, "map: the result is NULL"));
+    memset(mapped, 0, sizeof *mapped);
+    held h;
+    vp_status status = hold(&h, x, where);
+    if (status != VP_OK) return status;
+    mapped->data = h.view.data;
+    mapped->dtype = h.view.dtype;
+    mapped->ndim = h.view.ndim;
+    memcpy(mapped->dims, h.view.dims, (size_t)h.view.ndim * sizeof(int64_t));
+    memcpy(mapped->strides, h.view.strides, (size_t)h.view.ndim * sizeof(int64_t));
+    mapped->token = h.leaf->storage;
+    mapped->token_group = h.group;
+    vp__storage_retain(h.leaf->storage);
+    vp__expr_free(h.leaf);
+    return VP_OK;
+}
+
+void vp_unmap(vp_mapped *mapped) {
+    if (!mapped || !mapped->token) return;
+    vp__observe_end(mapped->token_group);
+    vp__storage_release(mapped->token);
+    mapped->token = NULL;
+    mapped->data = NULL;
+}
+
+vp_status vp__wait_for(const char *where, vp_operand x) {
+    if (x.kind == VP__IN_EXPR) {
+        /* The expression stays usable: it becomes a leaf that reads what was computed. */
+        vp__expr *e = vp__operand(x, where);
+        if (e->kind != VP__EXPR_POISON) vp__as_sized_leaf(e);
+        vp_status status = VP_OK;
+        if (e->kind == VP__EXPR_POISON) {
+            status = report(vp__error_retain(e->error));
+        } else {
+            vp__region r = vp__region_of(e->offset, e->ndim, e->dims, e->strides,
+                                         vp__dtype[e->dtype].size);
+            vp__group *g;
+            vp__error *error = vp__observe(e->storage, &r, &g);
+            vp__observe_end(g);
+            if (error) status = report(error);
+        }
+        vp__expr_link(e);
+        return status;
+    }
+    held h;
+    vp_status status = hold(&h, x, where);
+    if (status == VP_OK) let_go(&h);
+    return status;
+}
+
+vp_status vp_sync(void) {
+    vp__net_init();
+    vp__drain();
+    return VP_OK;
+}
+
+/* --- what is known early --------------------------------------------------------------------- */
+
+/* Looks at an operand without using it up; expressions are closed if `sized` needs it. */
+static vp__expr *peek(vp_operand x, const char *where, bool sized, bool *ours) {
+    vp__expr *e = vp__operand(x, where);
+    *ours = x.kind != VP__IN_EXPR || e->kind == VP__EXPR_POISON;
+    if (sized && e->late) vp__as_sized_leaf(e);
+    return e;
+}
+
+static void unpeek(vp__expr *e, vp_operand x, bool ours) {
+    if (x.kind == VP__IN_EXPR && (!ours || e->slot == x.v.expr.slot)) vp__expr_link(e);
+    else vp__expr_free(e);
+}
+
+/* A size that came late may belong to a value that failed: this is the earliest place to
+ * say so. */
+static vp__error *early_error(const vp__expr *e) {
+    if (e->kind == VP__EXPR_POISON) return e->error;
+    if (e->kind != VP__EXPR_LEAF || !e->storage->late) return NULL;
+    vp__region all = vp__region_all();
+    return vp__storage_error(e->storage, &all, UINT64_MAX);
+}
+
+int64_t vp__size_of(const char *where, vp_operand x, int axis) {
+    bool ours;
+    vp__expr *e = peek(x, where, true, &ours);
+    int64_t size = -1;
+    vp__error *error = vp__error_retain(early_error(e));
+    if (!error && axis != -1) error = vp__axis_check(&axis, e->ndim, "dim", where);
+    if (error) report(error);
+    else size = axis == -1 ? e->count : e->dims[axis];
+    unpeek(e, x, ours);
+    return size;
+}
+
+int vp__ndim_of(const char *where, vp_operand x) {
+    bool ours;
+    vp__expr *e = peek(x, where, false, &ours);
+    int n = e->ndim;
+    if (e->kind == VP__EXPR_POISON) {
+        report(vp__error_retain(e->error));
+        n = -1;
+    }
+    unpeek(e, x, ours);
+    return n;
+}
+
+vp_dtype vp__dtype_of(const char *where, vp_operand x) {
+    bool ours;
+    vp__expr *e = peek(x, where, false, &ours);
+    vp_dtype t = (vp_dtype)e->dtype;
+    if (e->kind == VP__EXPR_POISON) {
+        report(vp__error_retain(e->error));
+        t = VP_AUTO;
+    }
+    unpeek(e, x, ours);
+    return t;
+}
+
+/* --- printing ---------------------------------------------------------------------------------- */
+
+static void print_element(const void *p, vp_dtype t) {
+    double d[2];
+    const vp__kernels *k = vp__kernels_get();
+    switch (vp__dtype[t].cls) {
+    case VP__CLASS_B: fputs(*(const uint8_t *)p ? "true" : "false", stdout); break;
+    case VP__CLASS_S: {
+        int64_t v;
+        k->cast[t][VP_I64](&v, p, 1);
+        printf("%" PRId64, v);
+        break;
+    }
+    case VP__CLASS_U: {
+        uint64_t v;
+        k->cast[t][VP_U64](&v, p, 1);
+        printf("%" PRIu64, v);
+        break;
+    }
+    case VP__CLASS_F:
+        k->cast[t][VP_F64](d, p, 1);
+        printf("%g", d[0]);
+        break;
+    default:
+        k->cast[t][VP_C128](d, p, 1);
+        printf("%g%+gi", d[0], d[1]);
+        break;
+    }
+}
+
+/* At most this many per axis; the middle of a longer one is left out. */
+enum { SHOWN = 8 };
+
+static void print_axis(const vp__view *v, int axis, const char *p) {
+    if (axis == v->ndim) {
+        print_element(p, v->dtype);
+        return;
+    }
+    putchar('[');
+    int64_t n = v->dims[axis];
+    for (int64_t i = 0; i < n; i++) {
+        if (i) printf(axis + 1 == v->ndim ? " " : "\n%*s", axis + 1, "");
+        if (n > SHOWN && i == SHOWN / 2) {
+            fputs("…", stdout);
+            i = n - SHOWN / 2;
+            printf(axis + 1 == v->ndim ? " " : "\n%*s", axis + 1, "");
+        }
+        print_axis(v, axis + 1, p + i * v->strides[axis]);
+    }
+    putchar(']');
+}
+
+vp_status vp__print(const char *where, vp_operand x) {
+    held h;
+    vp_status status = hold(&h, x, where);
+    if (status != VP_OK) return status;
+    char text[300];
+    printf("%s %s\n", vp__dtype[h.view.dtype].name,
+           vp__shape_text(text, sizeof text, h.view.ndim, h.view.dims));
+    print_axis(&h.view, 0, h.view.data);
+    putchar('\n');
+    let_go(&h);
+    return VP_OK;
+}

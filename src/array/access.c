@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "array/access.h"
+
+#include <stddef.h>
+
+#include "array/pool.h"
+
+/* With this many groups alive a new access becomes a barrier that stands for all of them,
+ * so that entering stays at constant cost. */
+enum { MAX_LIVE = 16 };
+
+vp__waiter *vp__waiter_new(void *who, int what) {
+    vp__waiter *w = vp__pool_alloc(sizeof *w);
+    if (w) *w = (vp__waiter){NULL, who, what};
+    return w;
+}
+
+void vp__waiter_free(vp__waiter *w) { vp__pool_free(w, sizeof *w); }
+
+static vp__waiter closed_mark;
+
+bool vp__waitlist_push(vp__waitlist *list, vp__waiter *w) {
+    /* acquire: when closed, see what the closer published. */
+    vp__waiter *head = atomic_load_explicit(list, memory_order_acquire);
+    do {
+        if (head == &closed_mark) return false;
+        w->next = head;
+        /* release: the closer reads *w; pairs with the exchange in close. */
+    } while (!atomic_compare_exchange_weak_explicit(list, &head, w, memory_order_release,
+                                                    memory_order_acquire));
+    return true;
+}
+
+vp__waiter *vp__waitlist_close(vp__waitlist *list) {
+    /* acq_rel: acquire the pushed waiters, release our results to later pushers and
+     * is_closed callers. */
+    return atomic_exchange_explicit(list, &closed_mark, memory_order_acq_rel);
+}
+
+bool vp__waitlist_is_closed(vp__waitlist *list) {
+    return atomic_load_explicit(list, memory_order_acquire) == &closed_mark;
+}
+
+static void drop_owner(vp__group *g) {
+    /* acq_rel: the last owner frees what the other may just have used. */
+    if (atomic_fetch_sub_explicit(&g->owners, 1, memory_order_acq_rel) == 1)
+        vp__pool_free(g, sizeof *g);
+}
+
+vp__waiter *vp__access_finish(vp__group *g) {
+    /* An embedded group may be used again as soon as it is closed: look before. */
+    bool embedded = g->embedded;
+    /* acq_rel: every member's effects reach whoever the last one signals. */
+    if (atomic_fetch_sub_explicit(&g->pending, 1, memory_order_acq_rel) != 1) return NULL;
+    vp__waiter *list = vp__waitlist_close(&g->waiters);
+    if (!embedded) drop_owner(g);
+    return list;
+}
+
+/* Nothing of an open group is pending when only its own mark is left. acquire pairs with
+ * the members' decrements: their effects are visible to whoever goes ahead without waiting. */
+static bool is_idle(vp__group *g) {
+    return g->open && atomic_load_explicit(&g->pending, memory_order_acquire) == 1;
+}
+
+static bool is_done(vp__group *g) { return vp__waitlist_is_closed(&g->waiters); }
+
+/* Forgets what has finished. */
+static void prune(vp__log *log) {
+    vp__group **link = &log->newest;
+    while (*link) {
+        vp__group *g = *link;
+        if (is_idle(g)) {
+            g->reads = g->writes = vp__region_none();
+            link = &g->older;
+        } else if (is_done(g)) {
+            *link = g->older;
+            log->live--;
+            if (g->embedded) log->first_used = false;
+            else drop_owner(g);
+        } else {
+            link = &g->older;
+        }
+    }
+}
+
+static bool conflicts(const vp__group *g, bool write, const vp__region *r) {
+    return vp__region_overlaps(&g->writes, r) || (write && vp__region_overlaps(&g->reads, r));
+}
+
+/* Ends joining. A group is sealed by its first waiter or by its successor, so it has at most
+ * that one waiter. Returns what must be signalled if everything had finished. */
+static vp__waiter *seal(vp__group *g) {
+    if (!g->open) return NULL;
+    g->open = false;
+    return vp__access_finish(g);
+}
+
+/* Attaches w to g and counts it, or frees it when g has finished. */
+static void wait_for(vp__group *g, vp__waiter *w, int *waits) {
+    if (!vp__waitlist_push(&g->waiters, w)) {
+        vp__waiter_free(w);
+        return;
+    }
+    vp__waiter *finished = seal(g);
+    if (finished) vp__waiter_free(finished); /* it is w: everything had finished */
+    else (*waits)++;
+}
+
+static vp__group *group_new(vp__log *log) {
+    vp__group *g;
+    if (!log->first_used) {
+        g = &log->first;
+        log->first_used = true;
+    } else {
+        g = vp__pool_alloc(sizeof *g);
+        if (!g) return NULL;
+        g->embedded = false;
+    }
+    atomic_init(&g->pending, 1);
+    atomic_init(&g->waiters, NULL);
+    atomic_init(&g->owners, 2);
+    g->open = true;
+    g->reads = g->writes = vp__region_none();
+    return g;
+}
+
+/* Frees a chain of unused waiters. */
+static void free_chain(vp__waiter *w) {
+    while (w) {
+        vp__waiter *next = w->next;
+        vp__waiter_free(w);
+        w = next;
+    }
+}
+
+/* One waiter for each group the access must wait for, so that attaching cannot fail. */
+static bool make_waiters(vp__log *log, bool barrier, bool write, const vp__region *region,
+                         void *who, int what, vp__waiter **chain) {
+    *chain = NULL;
+    for (vp__group *g = log->newest; g; g = g->older) {
+        if (!barrier && !conflicts(g, write, region)) continue;
+        vp__waiter *w = vp__waiter_new(who, what);
+        if (!w) {
+            free_chain(*chain);
+            return false;
+        }
+        w->next = *chain;
+        *chain = w;
+    }
+    return true;
+}
+
+vp__group *vp__log_enter(vp__log *log, bool write, const vp__region *region, void *who,
+                         int what, int *waits) {
+    prune(log);
+    vp__group *newest = log->newest;
+    bool full = log->live >= MAX_LIVE;
+    bool join = newest && newest->open && !conflicts(newest, write, region);
+    /* Reads and writes share a group only when there are too many groups. */
+    if (join && !full) {
+        const vp__region *other = write ? &newest->reads : &newest->writes;
+        join = other->lo >= other->hi;
+    }
+    bool barrier = full && !join;
+    vp__waiter *spare;
+    if (!make_waiters(log, barrier, write, region, who, what, &spare)) return NULL;
+    vp__group *g = join ? newest : group_new(log);
+    if (!g) {
+        free_chain(spare);
+        return NULL;
+    }
+    vp__region hull = *region;
+    for (vp__group *old = newest, *older; old; old = older) {
+        older = old->older;
+        if (barrier || conflicts(old, write, region)) {
+            vp__waiter *w = spare;
+            spare = w->next;
+            wait_for(old, w, waits);
+        }
+        if (barrier) {
+            vp__region_add(&hull, &old->reads);
+            vp__region_add(&hull, &old->writes);
+            /* Unfinished and no longer listed: its members free it. The embedded one is
+             * never handed out again. */
+            if (!old->embedded) drop_owner(old);
+        }
+    }
+    if (!join) {
+        if (newest && !barrier) seal(newest); /* nobody waits for an open group */
+        g->older = barrier ? NULL : newest;
+        log->newest = g;
+        log->live = barrier ? 1 : log->live + 1;
+    }
+    if (barrier) g->writes = hull;
+    else vp__region_add(write ? &g->writes : &g->reads, region);
+    atomic_fetch_add_explicit(&g->pending, 1, memory_order_relaxed);
+    log->sequence++;
+    return g;
+}
+
+void vp__log_init(vp__log *log) {
+    log->newest = NULL;
+    log->live = 0;
+    log->sequence = 0;
+    log->first_used = false;
+    log->first.embedded = true;
+}
+
+bool vp__log_conflicts(vp__log *log, bool write, const vp__region *region) {
+    prune(log);
+    for (vp__group *g = log->newest; g; g = g->older)
+        if (conflicts(g, write, region)) return true;
+    return false;
+}
+
+bool vp__log_has_readers(vp__log *log, const vp__region *region) {
+    prune(log);
+    for (vp__group *g = log->newest; g; g = g->older)
+        if (vp__region_overlaps(&g->reads, region)) return true;
+    return false;
+}
+
+bool vp__log_is_busy(vp__log *log) {
+    prune(log);
+    for (vp__group *g = log->newest; g; g = g->older)
+        if (!is_idle(g)) return true;
+    return false;
+}
+
+void vp__log_deinit(vp__log *log) {
+    for (vp__group *g = log->newest, *older; g; g = older) {
+        older = g->older;
+        seal(g);
+        if (!g->embedded) drop_owner(g);
+    }
+    log->newest = NULL;
+}

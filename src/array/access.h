@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The order of accesses to one storage. Every read and write of a node enters the log of
+ * its storage in program order and learns which earlier ones it must wait for. Accesses
+ * that do not conflict form a group; a later access that conflicts with a group waits until
+ * the whole group is done. So a loop that walks an array joins one group at constant cost
+ * per iteration, whatever its length: the group keeps the hull of its regions, and the next
+ * region lies beside the hull.
+ *
+ * What must stay true:
+ *  - An access waits only for groups entered before it, so waiting is acyclic. A group that
+ *    somebody waits for is sealed: a later access that joined it could depend on the waiter.
+ *  - Entering happens under the storage's lock, finishing needs none: `pending` counts
+ *    unfinished members plus one while the group is open, waiters hang on a Treiber stack
+ *    (R. K. Treiber, "Systems programming: coping with parallelism", 1986) that the one who
+ *    brings `pending` to zero takes whole and closes. Nodes are pushed once and taken all
+ *    together, so the ABA problem does not arise.
+ */
+#ifndef VP_ARRAY_ACCESS_H
+#define VP_ARRAY_ACCESS_H
+
+#include <stdatomic.h>
+
+#include "array/region.h"
+
+/* One thing waiting for one signal. `what` is the waiter's own code for the signal. */
+typedef struct vp__waiter {
+    struct vp__waiter *next;
+    void *who;
+    int what;
+} vp__waiter;
+
+vp__waiter *vp__waiter_new(void *who, int what);
+void vp__waiter_free(vp__waiter *w);
+
+/* A stack of waiters that closes once. */
+typedef _Atomic(vp__waiter *) vp__waitlist;
+/* False when the list has closed: then the signal has happened, and what the signaller
+ * wrote before closing is visible. */
+bool vp__waitlist_push(vp__waitlist *list, vp__waiter *w);
+/* Closes the list and returns who waited. Call once. */
+vp__waiter *vp__waitlist_close(vp__waitlist *list);
+bool vp__waitlist_is_closed(vp__waitlist *list);
+
+typedef struct vp__group {
+    _Atomic int64_t pending;    /* unfinished accesses, + 1 while open */
+    vp__waitlist waiters;
+    _Atomic int owners;         /* the log while listed, the members while unfinished */
+    bool embedded;              /* lives in its storage, not freed alone */
+    bool open;                  /* may be joined; guarded by the log's lock, as all below */
+    vp__region reads, writes;   /* hulls */
+    struct vp__group *older;
+} vp__group;
+
+typedef struct {
+    vp__group *newest;
+    int live;           /* groups listed */
+    uint64_t sequence;  /* accesses entered so far */
+    vp__group first;    /* saves an allocation for nearly every storage */
+    bool first_used;
+} vp__log;
+
+/* Everything below except vp__access_finish needs the lock that guards the log. */
+
+/* Enters an access. For each group it must wait for, a waiter (who, what) is attached and
+ * counted in *waits; the count may be signalled before this returns. Returns the group to
+ * finish when the access is over, or NULL without memory (nothing entered). */
+vp__group *vp__log_enter(vp__log *log, bool write, const vp__region *region, void *who,
+                         int what, int *waits);
+
+/* Whether an access would have to wait now. */
+bool vp__log_conflicts(vp__log *log, bool write, const vp__region *region);
+
+/* Whether reads are pending on this region: what a write would have to wait for beyond
+ * earlier writes. */
+bool vp__log_has_readers(vp__log *log, const vp__region *region);
+
+/* Whether any access is unfinished. */
+bool vp__log_is_busy(vp__log *log);
+
+void vp__log_init(vp__log *log);
+
+/* Releases the log's groups; every access must have finished. */
+void vp__log_deinit(vp__log *log);
+
+/* Ends one access. Returns the waiters to signal when it was the group's last. */
+vp__waiter *vp__access_finish(vp__group *group);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The part of a storage an access touches, in constant space: a byte interval and, where
+ * the elements lie in a window that repeats with a period (a row of a column-major
+ * matrix), that window. Two regions that overlap by this description may be disjoint in
+ * truth, never the other way round.
+ */
+#ifndef VP_ARRAY_REGION_H
+#define VP_ARRAY_REGION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct {
+    int64_t lo, hi;     /* bytes [lo, hi) from the storage's start; lo >= hi: nothing */
+    int64_t period;     /* 0: no window */
+    int64_t from, to;   /* the window [from, to) within a period, to <= period */
+} vp__region;
+
+/* Everything, for accesses whose extent is not known yet. */
+vp__region vp__region_all(void);
+vp__region vp__region_none(void);
+
+/* The region of a view that starts `offset` bytes into its storage. */
+vp__region vp__region_of(int64_t offset, int ndim, const int64_t *dims,
+                         const int64_t *strides, int element_size);
+
+bool vp__region_overlaps(const vp__region *a, const vp__region *b);
+
+/* Grows hull to contain r as well. */
+void vp__region_add(vp__region *hull, const vp__region *r);
+
+#endif

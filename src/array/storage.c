@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "array/storage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "array/pool.h"
+
+/* Elements up to this many bytes live behind their record: one allocation, one free. */
+enum { INLINE_BYTES = 2048, RECORD = (sizeof(vp__storage) + 63) / 64 * 64 };
+
+static size_t record_bytes(int64_t bytes) {
+    return RECORD + (bytes > 0 && bytes <= INLINE_BYTES ? (size_t)bytes : 0);
+}
+
+static vp__storage *storage_init(vp__storage *s, int64_t bytes) {
+    atomic_init(&s->refs, 1);
+    atomic_init(&s->sharers, 0);
+    s->lock = (vp__spinlock){0};
+    s->borrowed = s->read_only = false;
+    s->inline_data = bytes >= 0 && bytes <= INLINE_BYTES;
+    s->home = -1;
+    s->bytes = bytes;
+    atomic_init(&s->host, s->inline_data ? (char *)s + RECORD : NULL);
+    atomic_init(&s->poison, NULL);
+    s->late = NULL;
+    s->release = NULL;
+    memset(s->location, 0, sizeof s->location);
+    atomic_init(&s->valid, 1);
+    vp__log_init(&s->log);
+    return s;
+}
+
+vp__storage *vp__storage_new(int64_t bytes) {
+    vp__storage *s = vp__pool_alloc(record_bytes(bytes));
+    if (!s) return NULL;
+    storage_init(s, bytes);
+    if (bytes < 0) {
+        s->bytes = 0;
+        s->late = vp__pool_alloc(sizeof *s->late);
+        if (!s->late) {
+            vp__pool_free(s, record_bytes(bytes));
+            return NULL;
+        }
+        atomic_init(&s->late->sized, NULL);
+        atomic_init(&s->late->configured, NULL);
+    }
+    return s;
+}
+
+vp__storage *vp__storage_borrow(void *memory, int64_t bytes, bool read_only,
+                                void (*release)(void *, void *), void *context) {
+    vp__storage *s = vp__pool_alloc(RECORD);
+    if (!s) return NULL;
+    storage_init(s, bytes);
+    s->inline_data = false;
+    s->borrowed = true;
+    s->read_only = read_only;
+    s->release = release;
+    s->release_context = context;
+    atomic_init(&s->host, memory);
+    return s;
+}
+
+static void storage_free(vp__storage *s) {
+    for (vp__poison *p = atomic_load_explicit(&s->poison, memory_order_relaxed), *next; p;
+         p = next) {
+        next = p->next;
+        vp__error_release(p->error);
+        free(p);
+    }
+    vp__log_deinit(&s->log);
+    if (s->late) vp__pool_free(s->late, sizeof *s->late);
+    char *host = atomic_load_explicit(&s->host, memory_order_relaxed);
+    if (s->borrowed) {
+        if (s->release) s->release(s->release_context, host);
+    } else if (host && !s->inline_data) {
+        vp__pool_free(host, (size_t)s->bytes);
+    }
+    vp__pool_free(s, s->inline_data ? record_bytes(s->bytes) : RECORD);
+}
+
+void vp__storage_release(vp__storage *s) {
+    /* acq_rel: the last one sees every other user's accesses before it frees. */
+    if ((uint32_t)atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) == 1)
+        storage_free(s);
+}
+
+void vp__storage_drop_capture(vp__storage *s) {
+    if ((uint32_t)atomic_fetch_sub_explicit(&s->refs, 1 + (1ull << VP__CAPTURE_SHIFT),
+                                            memory_order_acq_rel) == 1)
+        storage_free(s);
+}
+
+bool vp__storage_allocate(vp__storage *s) {
+    if (atomic_load_explicit(&s->host, memory_order_relaxed) || s->bytes == 0) return true;
+    char *memory = vp__pool_alloc((size_t)s->bytes);
+    /* relaxed: readers come through the log or a signal, which orders this store. */
+    atomic_store_explicit(&s->host, memory, memory_order_relaxed);
+    return memory != NULL;
+}
+
+void vp__storage_poison(vp__storage *s, vp__error *error, const vp__region *region,
+                        uint64_t sequence) {
+    vp__poison *p = malloc(sizeof *p);
+    if (!p) abort(); /* a silent wrong number would be worse */
+    *p = (vp__poison){NULL, error, *region, sequence};
+    /* A Treiber push; entries are never removed before the storage goes. release pairs with
+     * the acquire in vp__storage_error. */
+    p->next = atomic_load_explicit(&s->poison, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&s->poison, &p->next, p,
+                                                  memory_order_release,
+                                                  memory_order_relaxed)) {
+    }
+}
+
+vp__error *vp__storage_error(vp__storage *s, const vp__region *region, uint64_t sequence) {
+    vp__poison *found = NULL;
+    for (vp__poison *p = atomic_load_explicit(&s->poison, memory_order_acquire); p;
+         p = p->next)
+        if (p->sequence < sequence && vp__region_overlaps(&p->region, region) &&
+            (!found || p->sequence < found->sequence))
+            found = p;
+    return found ? found->error : NULL;
+}
+
+void vp__storage_copy_poison(vp__storage *to, vp__storage *from, uint64_t sequence) {
+    for (vp__poison *p = atomic_load_explicit(&from->poison, memory_order_acquire); p;
+         p = p->next)
+        if (p->sequence < sequence)
+            vp__storage_poison(to, vp__error_retain(p->error), &p->region, 0);
+}
+
+vp__buffer *vp__buffer_new(vp__storage *s) {
+    vp__buffer *b = vp__pool_alloc(sizeof *b);
+    if (!b) return NULL;
+    atomic_init(&b->refs, 1);
+    b->lock = (vp__spinlock){0};
+    b->storage = s;
+    atomic_fetch_add_explicit(&s->sharers, 1, memory_order_relaxed);
+    return b;
+}
+
+void vp__buffer_retain(vp__buffer *b) {
+    atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+}
+
+void vp__buffer_release(vp__buffer *b) {
+    if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1) return;
+    atomic_fetch_sub_explicit(&b->storage->sharers, 1, memory_order_relaxed);
+    vp__storage_release(b->storage);
+    vp__pool_free(b, sizeof *b);
+}
+
+void vp__buffer_rename(vp__buffer *b, vp__storage *s) {
+    atomic_fetch_add_explicit(&s->sharers, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&b->storage->sharers, 1, memory_order_relaxed);
+    vp__storage_release(b->storage);
+    b->storage = s;
+}

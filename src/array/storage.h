@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Buffers, storages and their stages. A buffer is what views share; its storage is the
+ * memory of its current version. Writing in place makes a new version in the same storage,
+ * ordered by the storage's log; renaming gives the buffer another storage, and readers of
+ * the old version keep the old one. Several buffers may share one storage until one of
+ * them is written (a lazy copy).
+ *
+ * Stages of a storage: nothing known -> size completed -> device configured; the result's
+ * completion is per access, in the log. A storage whose size and place are known when it is
+ * made has no `late` part at all.
+ */
+#ifndef VP_ARRAY_STORAGE_H
+#define VP_ARRAY_STORAGE_H
+
+#include <stddef.h>
+
+#include "array/access.h"
+#include "array/view.h"
+#include "base/error.h"
+#include "base/spin.h"
+
+enum { VP__LOCATIONS = 2 }; /* host memory, and one more for a second device */
+
+/* A failed write: everything that reads this region from `sequence` on is poisoned. */
+typedef struct vp__poison {
+    struct vp__poison *next;
+    vp__error *error;
+    vp__region region;
+    uint64_t sequence; /* of the write */
+} vp__poison;
+
+/* What a late storage learns with its size, and who waits to hear of it. */
+typedef struct {
+    vp__waitlist sized, configured;
+    int32_t ndim;
+    int64_t dims[VP__MAXDIM], strides[VP__MAXDIM];
+} vp__late;
+
+typedef struct vp__storage {
+    /* Low half: references. High half: captures by expressions not closed yet. One atomic,
+     * because capturing does both. */
+    _Atomic uint64_t refs;
+    _Atomic int32_t sharers; /* buffers whose current version this is */
+    vp__spinlock lock;       /* guards the log, and changes of the poison list */
+    bool borrowed, read_only;
+    bool inline_data;        /* the elements follow this record in one block */
+    int16_t home;            /* core (or device) where the elements will be; a hint */
+    int64_t bytes;           /* 0 until sized */
+    _Atomic(char *) host;    /* NULL until allocated */
+    _Atomic(vp__poison *) poison;
+    vp__late *late;
+    void (*release)(void *context, void *memory); /* of borrowed memory; may be NULL */
+    void *release_context;
+    struct {
+        void *memory;
+        int64_t uses;
+    } location[VP__LOCATIONS - 1];       /* beyond the host's */
+    _Atomic uint32_t valid;              /* bit i: location i holds the current elements */
+    vp__log log;
+} vp__storage;
+
+enum { VP__CAPTURE_SHIFT = 32 };
+
+/* A new storage with one reference. `bytes` < 0: not known yet (a late part is made).
+ * Small ones carry their elements. NULL without memory. */
+vp__storage *vp__storage_new(int64_t bytes);
+/* Around the user's memory; `release` (or nothing) is called when the last use is over. */
+vp__storage *vp__storage_borrow(void *memory, int64_t bytes, bool read_only,
+                                void (*release)(void *, void *), void *context);
+void vp__storage_release(vp__storage *s);
+
+/* References by the counting: relaxed to add, acq_rel to drop, since the last drop frees. */
+static inline void vp__storage_retain(vp__storage *s) {
+    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+}
+static inline void vp__storage_capture(vp__storage *s) {
+    atomic_fetch_add_explicit(&s->refs, 1 + (1ull << VP__CAPTURE_SHIFT), memory_order_relaxed);
+}
+/* Turns a capture into a plain reference. release: the accesses entered before it are
+ * ordered before a writer that sees no captures left. */
+static inline void vp__storage_uncapture(vp__storage *s) {
+    atomic_fetch_sub_explicit(&s->refs, 1ull << VP__CAPTURE_SHIFT, memory_order_release);
+}
+static inline uint32_t vp__storage_captures(vp__storage *s) {
+    return (uint32_t)(atomic_load_explicit(&s->refs, memory_order_acquire) >> VP__CAPTURE_SHIFT);
+}
+/* Gives up a capture and its reference. */
+void vp__storage_drop_capture(vp__storage *s);
+
+/* Makes sure the host memory exists. False without memory. Only the node that writes the
+ * storage first calls it, so no two threads do at once. */
+bool vp__storage_allocate(vp__storage *s);
+
+/* Whether its size is known; when true, late->dims are valid if there is a late part. */
+static inline bool vp__storage_is_sized(vp__storage *s) {
+    return !s->late || vp__waitlist_is_closed(&s->late->sized);
+}
+
+/* Marks a region as failed from access number `sequence` on; takes over the error. */
+void vp__storage_poison(vp__storage *s, vp__error *error, const vp__region *region,
+                        uint64_t sequence);
+/* The error a read of this region at `sequence` meets, not retained; NULL if none. Of
+ * several the earliest. */
+vp__error *vp__storage_error(vp__storage *s, const vp__region *region, uint64_t sequence);
+/* Hands the poison a reader at `sequence` would meet on to a copy. */
+void vp__storage_copy_poison(vp__storage *to, vp__storage *from, uint64_t sequence);
+
+typedef struct {
+    _Atomic int32_t refs;  /* names; relaxed to add, acq_rel to drop */
+    vp__spinlock lock;     /* guards `storage` */
+    vp__storage *storage;  /* the current version's */
+} vp__buffer;
+
+/* A buffer around a storage, taking over the caller's reference to it. */
+vp__buffer *vp__buffer_new(vp__storage *s);
+void vp__buffer_retain(vp__buffer *b);
+void vp__buffer_release(vp__buffer *b);
+/* Replaces the storage; takes over the caller's reference. The lock must be held. */
+void vp__buffer_rename(vp__buffer *b, vp__storage *s);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Parsing of the environment variables. An empty value means the same as none.
+ */
+#include "base/config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/limits.h"
+
+/* The value of a variable, NULL when unset or empty. */
+static const char *value_of(const char *name) {
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+static void complain(const char *name, const char *value, const char *wanted,
+                     const char *used) {
+    fprintf(stderr, "vproc: %s=%s is not %s; using %s instead\n", name, value, wanted,
+            used);
+}
+
+static int read_threads(int fallback) {
+    const char *value = value_of("VP_THREADS");
+    if (!value) return fallback;
+    char *end, used[32], wanted[64];
+    errno = 0;
+    long threads = strtol(value, &end, 10);
+    if (!*end && !errno && threads >= 1 && threads <= VP__MAX_THREADS)
+        return (int)threads;
+    snprintf(used, sizeof used, "%d", fallback);
+    snprintf(wanted, sizeof wanted, "a number of threads from 1 to %d", VP__MAX_THREADS);
+    complain("VP_THREADS", value, wanted, used);
+    return fallback;
+}
+
+static bool read_flag(const char *name, bool fallback) {
+    static const char *const yes[] = {"1", "true", "yes", "on"};
+    static const char *const no[] = {"0", "false", "no", "off"};
+    const char *value = value_of(name);
+    if (!value) return fallback;
+    for (int i = 0; i < 4; i++) {
+        if (!strcasecmp(value, yes[i])) return true;
+        if (!strcasecmp(value, no[i])) return false;
+    }
+    complain(name, value, "0 or 1", fallback ? "1" : "0");
+    return fallback;
+}
+
+/* Bytes as "1500", "512K", "1.5G" or "40%" (of all there is); -1 when it is none of them. */
+static int64_t parse_bytes(const char *text, int64_t all) {
+    static const char units[] = "kmgt";
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || !isfinite(value) || value <= 0) return -1;
+    if (*end == '%') {
+        value *= (double)all / 100;
+        end++;
+    } else if (*end && strchr(units, *end | 0x20)) {
+        for (long i = strchr(units, *end | 0x20) - units; i >= 0; i--) value *= 1024;
+        end++;
+        if (*end == 'i') end++;
+        if (*end == 'B' || *end == 'b') end++;
+    } else if (*end == 'B' || *end == 'b') {
+        end++;
+    }
+    return *end || value < 1 || value >= 0x1p62 ? -1 : (int64_t)value;
+}
+
+static int64_t read_memory(int64_t all) {
+    int64_t fallback = all / 10 * 6;
+    const char *value = value_of("VP_MEMORY");
+    if (!value) return fallback;
+    int64_t bytes = parse_bytes(value, all);
+    if (bytes > 0) return bytes;
+    char used[64];
+    snprintf(used, sizeof used, "60%% (%lldM)", (long long)(fallback >> 20));
+    complain("VP_MEMORY", value, "a size like 500M, 2G or 40%", used);
+    return fallback;
+}
+
+void vp__config_read(vp__config *out) {
+    vp__limits limits;
+    vp__limits_read("", &limits);
+    out->cores = limits.cpus;
+    out->memory_all = limits.memory;
+    out->threads =
+        read_threads(limits.cpus < VP__MAX_THREADS ? limits.cpus : VP__MAX_THREADS);
+    out->sync = read_flag("VP_SYNC", false);
+    out->inline_nodes = read_flag("VP_INLINE", true);
+    out->memory = read_memory(limits.memory);
+    out->trace = value_of("VP_TRACE");
+    out->isa = value_of("VP_ISA");
+}
+
+static vp__config config;
+
+/* A copy, so that a program may change its environment later. */
+static const char *keep(const char *text) { return text ? strdup(text) : NULL; }
+
+static void read_once(void) {
+    vp__config_read(&config);
+    config.trace = keep(config.trace);
+    config.isa = keep(config.isa);
+}
+
+const vp__config *vp__config_get(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_once);
+    return &config;
+}

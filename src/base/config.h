@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The environment, read once. Every variable the processor looks at is a field here, so
+ * that nothing else calls getenv and a value cannot change in mid-run. A value that makes
+ * no sense never stops the program: one line on stderr says what was wrong and what is
+ * used instead.
+ */
+#ifndef VP_BASE_CONFIG_H
+#define VP_BASE_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { VP__MAX_THREADS = 1024 };
+
+typedef struct {
+    int threads;        /* VP_THREADS: threads that compute, callers too; default cores */
+    int cores;          /* CPUs this process may use: affinity mask and cgroup quota */
+    bool sync;          /* VP_SYNC: one instruction at a time */
+    bool inline_nodes;  /* VP_INLINE: tiny ready nodes run on the caller; default true */
+    int64_t memory;     /* VP_MEMORY: bytes in flight; default 60 % of memory_all */
+    int64_t memory_all; /* bytes there are for this process: RAM or the cgroup's limit */
+    const char *trace;  /* VP_TRACE: name of the trace file; NULL: none */
+    const char *isa;    /* VP_ISA: which base kernels; NULL: the best this CPU has */
+} vp__config;
+
+/* The configuration; the first call reads it. Any thread. */
+const vp__config *vp__config_get(void);
+
+/* Reads the environment into *out, for tests that change it; strings point into it. */
+void vp__config_read(vp__config *out);
+
+#endif

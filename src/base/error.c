@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static vp__error no_memory = {1, VP_ERR_MEMORY, "out of memory, even for an error message"};
+
+vp__error *vp__error_newv(vp_status status, const char *where, const char *format,
+                          va_list args) {
+    va_list again;
+    va_copy(again, args);
+    int text = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    size_t prefix = where ? strlen(where) + 2 : 0;
+    vp__error *e = text < 0 ? NULL : malloc(sizeof *e + prefix + (size_t)text + 1);
+    if (!e) return vp__error_retain(&no_memory);
+    atomic_init(&e->refs, 1);
+    e->status = status;
+    char *message = (char *)(e + 1);
+    e->message = message;
+    if (where) {
+        memcpy(message, where, prefix - 2);
+        memcpy(message + prefix - 2, ": ", 2);
+    }
+    vsnprintf(message + prefix, (size_t)text + 1, format, args);
+    return e;
+}
+
+vp__error *vp__error_new(vp_status status, const char *where, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vp__error *e = vp__error_newv(status, where, format, args);
+    va_end(args);
+    return e;
+}
+
+vp__error *vp__error_retain(vp__error *e) {
+    if (e) atomic_fetch_add_explicit(&e->refs, 1, memory_order_relaxed);
+    return e;
+}
+
+void vp__error_release(vp__error *e) {
+    /* acq_rel: whoever frees has seen every other holder's last use. */
+    if (e && atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) == 1 &&
+        e != &no_memory)
+        free(e);
+}
+
+static _Thread_local struct {
+    vp_status status;
+    char message[1024];
+} last;
+
+void vp__error_remember(const vp__error *e) {
+    last.status = e->status;
+    snprintf(last.message, sizeof last.message, "%s", e->message);
+}
+
+void vp__error_forget(void) {
+    last.status = VP_OK;
+    last.message[0] = 0;
+}
+
+vp_status vp_error(void) { return last.status; }
+
+const char *vp_message(void) { return last.message; }

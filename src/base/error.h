@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Errors as values. An error is made once, where something went wrong, with a whole
+ * sentence that names the instruction and the user's line; after that only references to
+ * it travel: through poisoned values to wherever the user looks.
+ */
+#ifndef VP_BASE_ERROR_H
+#define VP_BASE_ERROR_H
+
+#include <stdarg.h>
+#include <stdatomic.h>
+
+#include "vproc.h"
+
+typedef struct vp__error {
+    _Atomic int refs; /* relaxed to add, acq_rel to drop: the last drop frees */
+    vp_status status;
+    const char *message; /* whole sentence; allocated with the record */
+} vp__error;
+
+/* A new error with one reference, its message "where: text" (where may be NULL). Never
+ * fails: without memory it returns a shared, static out-of-memory error. */
+vp__error *vp__error_new(vp_status status, const char *where, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+vp__error *vp__error_newv(vp_status status, const char *where, const char *format,
+                          va_list args);
+vp__error *vp__error_retain(vp__error *e);
+void vp__error_release(vp__error *e); /* NULL is fine */
+
+/* The calling thread's last error, as vp_message() shows it. */
+void vp__error_remember(const vp__error *e);
+void vp__error_forget(void);
+
+#endif

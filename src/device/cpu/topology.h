@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the machine's CPUs are like, as far as splitting and placing work needs to know.
+ * Each answer is found on the first call and kept.
+ */
+#ifndef VP_DEVICE_CPU_TOPOLOGY_H
+#define VP_DEVICE_CPU_TOPOLOGY_H
+
+#include <stddef.h>
+
+/* CPUs this process may use: the affinity mask and the control group's quota. */
+int vp__cpu_count(void);
+
+/* Bytes of the data cache of level 1, 2 or 3 that one core sees; a usual value where the
+ * system does not say. */
+size_t vp__cpu_cache_bytes(int level);
+
+/* The model as the system names it. */
+const char *vp__cpu_name(void);
+
+/* Nanoseconds from one core's store to another's load of it, measured once for about a
+ * millisecond between two threads of its own. Below 50 the two share a physical core.
+ * With one CPU there is nobody to hand over to, and the answer is a sleep: 50 000. */
+double vp__cpu_handover_ns(void);
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Running reductions. Whatever the layout, each output's elements meet the tree of
+ * ops/kernels.h in the order of their numbers, so the modes differ in speed alone.
+ *
+ * Blocks come in order and are merged as a binary counter counts: level i holds a subtree
+ * of 2^i chunks. Pushing a last chunk that is short merges it just as folding what is left
+ * at the end would, so there is no special case for it; and a piece whose range of numbers
+ * is a power of two of blocks, starting at a multiple of that, is itself one subtree.
+ */
+#include <string.h>
+
+#include "jit/plan.h"
+
+enum { LEVELS = 64 };
+
+typedef struct {
+    const vp__reduce_kernel *kernel;
+    int64_t n; /* lane states of one chunk */
+    uint64_t count;
+    char *level[LEVELS];
+    char *spare[LEVELS]; /* slots given back, reused first */
+    int nspare;
+    char *fresh; /* slots never used */
+    int64_t slot_bytes;
+} counter;
+
+static void counter_init(counter *c, const vp__run *r, int64_t outputs) {
+    c->kernel = r->plan->reduce;
+    c->n = outputs * c->kernel->lanes;
+    c->count = 0;
+    c->nspare = 0;
+    c->fresh = r->states;
+    c->slot_bytes = (c->n * c->kernel->state_size + 63) / 64 * 64;
+}
+
+static char *counter_slot(counter *c) {
+    if (c->nspare > 0) return c->spare[--c->nspare];
+    char *slot = c->fresh;
+    c->fresh += c->slot_bytes;
+    return slot;
+}
+
+static void counter_push(counter *c, char *state) {
+    int i = 0;
+    for (; c->count >> i & 1; i++) {
+        c->kernel->merge(c->level[i], state, c->n);
+        if (c->nspare < LEVELS) c->spare[c->nspare++] = state;
+        state = c->level[i];
+    }
+    c->level[i] = state;
+    c->count++;
+}
+
+/* What is left, from the smallest subtree to the largest. */
+static char *counter_fold(counter *c) {
+    char *state = NULL;
+    for (int i = 0; c->count >> i != 0; i++) {
+        if (!(c->count >> i & 1)) continue;
+        if (state != NULL) c->kernel->merge(c->level[i], state, c->n);
+        state = c->level[i];
+    }
+    return state;
+}
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Moves every leaf along the reduced loop d. */
+static void move_leaves(vp__run *r, int d, int64_t by) {
+    const vp__plan *p = r->plan;
+    const int64_t *stride = vp__plan_stride(p);
+    for (int o = 0; o + 1 < p->noperands; o++) r->at[o] += by * stride[o * p->nloops + d];
+}
+
+static int64_t row_bytes(const vp__run *r) {
+    const vp__plan *p = r->plan;
+    return p->has_rows ? r->row[p->result] : r->width << p->in_lg;
+}
+
+static int64_t tile_outputs(const vp__run *r) {
+    int64_t n = 1;
+    for (int i = 0; i < r->plan->nout; i++) n *= r->count[r->plan->out_loop[i]];
+    return n;
+}
+
+/* Folds the n elements at x, which follow those folded so far, into one output's state
+ * where grouping is free: the slot holds it from the first chunk on. */
+static void fold_free(const vp__reduce_kernel *k, char *state, const char *x, int lg,
+                      int64_t n, int64_t base, bool fresh) {
+    if (fresh) {
+        const int64_t first = min64(n, VP__REDUCE_CHUNK);
+        k->block(state, x, first, base);
+        x += first << lg;
+        base += first;
+        n -= first;
+    }
+    if (n > 0) k->extend(state, x, n, base);
+}
+
+/* Folds what the body left of numbers base… of every output of the tile. `chunk` is the
+ * unit of the counter. */
+static void fold_rows(vp__run *r, counter *c, int64_t base, int64_t n, int64_t chunk,
+                      int64_t outputs, bool fresh) {
+    const vp__plan *p = r->plan;
+    const vp__reduce_kernel *k = p->reduce;
+    const char *x = r->ptr[p->result];
+    const int64_t row = outputs > 1 ? row_bytes(r) : 0, state = k->lanes * (int64_t)k->state_size;
+    if (k->extend != NULL) {
+        if (fresh) counter_push(c, counter_slot(c));
+        for (int64_t j = 0; j < outputs; j++)
+            fold_free(k, c->level[0] + j * state, x + j * row, p->in_lg, n, base, fresh);
+        return;
+    }
+    for (int64_t q = 0; q < n; q += chunk) {
+        char *slot = counter_slot(c);
+        for (int64_t j = 0; j < outputs; j++)
+            k->block(slot + j * state, x + j * row + (q << p->in_lg), min64(chunk, n - q),
+                     base + q);
+        counter_push(c, slot);
+    }
+}
+
+/* True when the one output's state cannot change any more. */
+static bool is_decided(const vp__plan *p, const counter *c, int64_t outputs) {
+    return p->stop != VP__NONE && outputs == 1 && *(uint8_t *)c->level[0] == p->stop;
+}
+
+static char *reduce_row_chunks(vp__run *r, counter *c, int64_t lo, int64_t hi) {
+    const vp__plan *p = r->plan;
+    const int d = p->nkept;
+    const int64_t step = r->step[d], chunk = min64(step, VP__REDUCE_CHUNK);
+    const int64_t outputs = tile_outputs(r);
+    int64_t base = lo;
+    move_leaves(r, d, lo);
+    while (base < hi) {
+        const int64_t n = r->count[d] = min64(step, hi - base);
+        vp__run_body(r);
+        fold_rows(r, c, base, n, chunk, outputs, base == lo);
+        base += n;
+        move_leaves(r, d, n);
+        if (is_decided(p, c, outputs)) break;
+    }
+    move_leaves(r, d, -base);
+    return counter_fold(c);
+}
+
+static char *reduce_ranges(vp__run *r, counter *c, int64_t lo, int64_t hi) {
+    const vp__plan *p = r->plan;
+    const vp__tile_operand *operand = vp__plan_operand(p);
+    const int64_t step = p->tile_elements, chunk = min64(step, VP__REDUCE_CHUNK);
+    char *start[VP__OPERANDS];
+    memcpy(start, r->at, sizeof start);
+    for (int64_t base = lo; base < hi; base += step) {
+        r->number = base;
+        r->count[p->tile[0]] = min64(step, hi - base);
+        for (int o = 0; o + 1 < p->noperands; o++)
+            if (operand[o].reach == VP__REACH_DIRECT)
+                r->at[o] = start[o] + (base << operand[o].lg);
+        vp__run_body(r);
+        fold_rows(r, c, base, r->width, chunk, 1, base == lo);
+        if (is_decided(p, c, 1)) break;
+    }
+    memcpy(r->at, start, sizeof start);
+    return counter_fold(c);
+}
+
+static char *reduce_col_chunks(vp__run *r, counter *c, int64_t lo, int64_t hi) {
+    const vp__plan *p = r->plan;
+    const vp__reduce_kernel *k = p->reduce;
+    const int last = p->nloops - 1;
+    const int64_t cols = r->count[p->tile[0]];
+    char *start[VP__OPERANDS], *slot = NULL;
+    memcpy(start, r->at, sizeof start);
+    int64_t rest = lo;
+    for (int d = last; d >= p->nkept; d--) {
+        r->index[d] = rest % r->dim[d];
+        rest /= r->dim[d];
+        move_leaves(r, d, r->index[d]);
+    }
+    for (int64_t base = lo; base < hi;) {
+        const int64_t left = min64(hi - base, r->dim[last] - r->index[last]);
+        const int64_t rows = r->count[last] = min64(r->step[last], left);
+        vp__run_body(r);
+        const int64_t row = row_bytes(r);
+        const char *x = r->ptr[p->result];
+        for (int64_t end = base + rows; base < end;) {
+            const int64_t into = base % VP__REDUCE_BLOCK;
+            const int64_t n = min64(VP__REDUCE_BLOCK - into, end - base);
+            if (into == 0) slot = counter_slot(c);
+            k->block_cols(slot, x, row, n, cols, base);
+            x += n * row;
+            base += n;
+            if (into + n == VP__REDUCE_BLOCK || base == hi) counter_push(c, slot);
+        }
+        /* On to the next rows, through the outer reduced loops where one is done. */
+        r->index[last] += rows;
+        move_leaves(r, last, rows);
+        for (int d = last; d > p->nkept && r->index[d] == r->dim[d]; d--) {
+            move_leaves(r, d, -r->dim[d]);
+            r->index[d] = 0;
+            r->index[d - 1]++;
+            move_leaves(r, d - 1, 1);
+        }
+    }
+    memcpy(r->at, start, sizeof start);
+    return counter_fold(c);
+}
+
+/* Where a tile's results go before they are stored, and storing them. */
+static char *results_at(vp__run *r) {
+    return r->plan->out_direct ? r->at[r->plan->noperands - 1] : r->results;
+}
+
+static void store_results(vp__run *r) {
+    const vp__plan *p = r->plan;
+    if (p->out_direct) return;
+    const int out = p->noperands - 1;
+    const int64_t *stride = vp__plan_strides(p, out);
+    int64_t to[VP__TILE_LOOPS], from[VP__TILE_LOOPS], count[VP__TILE_LOOPS];
+    int64_t pitch = (int64_t)1 << p->out_lg;
+    for (int i = 0; i < p->nout; i++) {
+        count[i] = r->count[p->out_loop[i]];
+        to[i] = stride[p->out_loop[i]];
+        from[i] = pitch;
+        pitch *= count[i];
+    }
+    static const uint8_t order[VP__TILE_LOOPS] = {0, 1, 2, 3};
+    vp__copy_tile(p->kernels, p->out_lg, r->at[out], to, r->results, from, count, order,
+                  p->nout);
+}
+
+/* Reductions that fit a tile as a whole. */
+static void reduce_whole(vp__run *r) {
+    const vp__plan *p = r->plan;
+    for (int d = p->nkept; d < p->nloops; d++) r->count[d] = r->dim[d];
+    vp__run_body(r);
+    const char *x = r->ptr[p->result];
+    char *out = results_at(r);
+    if (p->mode == VP__PLAN_ROWS) {
+        p->reduce->rows(out, x, tile_outputs(r), p->numbers);
+    } else {
+        const int64_t cols = r->width, row = row_bytes(r);
+        for (int64_t z = tile_outputs(r) / cols; z > 0; z--) {
+            p->reduce->cols(out, x, row, p->numbers, cols);
+            out += cols << p->out_lg;
+            x += p->numbers * row;
+        }
+    }
+    store_results(r);
+}
+
+static char *reduce_range(vp__run *r, counter *c, int64_t lo, int64_t hi) {
+    counter_init(c, r, tile_outputs(r));
+    switch (r->plan->mode) {
+    case VP__PLAN_ROW_CHUNKS: return reduce_row_chunks(r, c, lo, hi);
+    case VP__PLAN_COL_CHUNKS: return reduce_col_chunks(r, c, lo, hi);
+    default: return reduce_ranges(r, c, lo, hi);
+    }
+}
+
+/* Turns the folded states of a tile into its results. */
+static void finish_tile(vp__run *r, char *state) {
+    const vp__plan *p = r->plan;
+    const vp__reduce_kernel *k = p->reduce;
+    const int64_t outputs = tile_outputs(r);
+    char *out = results_at(r);
+    if (p->mode == VP__PLAN_COL_CHUNKS) {
+        k->finish(out, state, outputs);
+    } else {
+        for (int64_t j = 0; j < outputs; j++)
+            k->finish(out + (j << p->out_lg), state + j * k->lanes * k->state_size, 1);
+    }
+    store_results(r);
+}
+
+void vp__run_reduce(vp__run *r, int64_t piece, char *partial) {
+    const vp__plan *p = r->plan;
+    counter c;
+    if (p->range > 0) {
+        const int64_t lo = piece % p->ranges * p->range;
+        vp__run_place(r, piece / p->ranges);
+        const char *state = reduce_range(r, &c, lo, min64(lo + p->range, p->numbers));
+        memcpy(partial + piece * p->state_bytes, state,
+               (size_t)(c.n * p->reduce->state_size));
+        return;
+    }
+    const int64_t first = piece * p->piece_tiles;
+    int64_t tiles = min64(p->piece_tiles, p->tiles - first);
+    vp__run_place(r, first);
+    for (;;) {
+        if (p->mode == VP__PLAN_ROWS || p->mode == VP__PLAN_COLS)
+            reduce_whole(r);
+        else
+            finish_tile(r, reduce_range(r, &c, 0, p->numbers));
+        if (--tiles == 0) return;
+        vp__run_next(r);
+    }
+}
+
+/* Merges states in the layout that the tile's mode gave them. */
+void vp__run_finish(vp__run *r, char *partial) {
+    const vp__plan *p = r->plan;
+    vp__run_place(r, 0);
+    for (int64_t tile = 0;;) {
+        counter c;
+        const int64_t outputs = tile_outputs(r);
+        const bool rows = p->mode != VP__PLAN_COL_CHUNKS;
+        const int64_t each = p->reduce->lanes * (int64_t)p->reduce->state_size;
+        /* One lane's states are laid out per output where they were made per output. */
+        for (int64_t j = 0; j < (rows ? outputs : 1); j++) {
+            counter_init(&c, r, rows ? 1 : outputs);
+            for (int64_t i = 0; i < p->ranges; i++)
+                counter_push(&c, partial + (tile * p->ranges + i) * p->state_bytes +
+                                     (rows ? j * each : 0));
+            char *state = counter_fold(&c);
+            char *home = partial + tile * p->ranges * p->state_bytes + (rows ? j * each : 0);
+            if (state != home) memcpy(home, state, (size_t)(c.n * p->reduce->state_size));
+        }
+        finish_tile(r, partial + tile * p->ranges * p->state_bytes);
+        if (++tile == p->tiles) return;
+        vp__run_next(r);
+    }
+}

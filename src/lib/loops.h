@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inner loops of library operations that gain from wide vectors. loops_*.c are compiled
+ * once per instruction set, as the base kernels are; which of them runs follows the choice
+ * the kernels made. Bits do not depend on the instruction set.
+ */
+#ifndef VP_LIB_LOOPS_H
+#define VP_LIB_LOOPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "array/dtype.h"
+
+/* A group of lanes to scan: n steps along the axis, strides in bytes. */
+typedef struct {
+    char *out;
+    const char *in;
+    int64_t n, lanes;
+    int64_t out_step, in_step; /* along the axis */
+    int64_t out_lane, in_lane; /* from lane to lane */
+} vp__scan;
+typedef void (*vp__scan_fn)(const vp__scan *s);
+
+/* Adds a[rows][depth] @ b[depth][cols] to out, or sets out when `first`: each element's
+ * terms are added one after another in the order of the depth. Strides are bytes. A row of
+ * b is contiguous and readable for cols rounded up to VP__PRODUCT_BYTES; a complex row is
+ * split, its imaginary parts b_im bytes behind the real ones. */
+typedef struct {
+    char *out;
+    const char *a, *b;
+    int64_t rows, cols, depth;
+    int64_t out_row, out_col, a_row, a_col, b_row, b_im;
+    bool first;
+} vp__product;
+typedef void (*vp__product_fn)(const vp__product *p);
+
+enum { VP__PRODUCT_BYTES = 128 };
+
+typedef struct {
+    /* True elements among n bytes; any byte but zero is true. */
+    int64_t (*count_true)(const uint8_t *mask, int64_t n);
+
+    /* Writes base + i for every true mask[i] and returns how many. Touches nothing beyond
+     * them. */
+    int64_t (*list_true)(int64_t *out, const uint8_t *mask, int64_t n, int64_t base);
+
+    /* Whether every index lies in [-dim, dim). */
+    bool (*index_is_valid)(const int64_t *index, int64_t n, int64_t dim);
+
+    /* offset[i] += (index[i], counted from the end when negative) * stride. */
+    void (*index_add)(int64_t *offset, const int64_t *index, int64_t n, int64_t dim,
+                      int64_t stride);
+
+    /* By 0 for sums and 1 for products, and by type: lane by lane, for lanes contiguous in
+     * themselves, or step by step, for lanes side by side. */
+    const vp__scan_fn (*scan_along)[VP__NDTYPES];
+    const vp__scan_fn (*scan_across)[VP__NDTYPES];
+
+    const vp__product_fn *product; /* by type */
+
+    /* Sort n contiguous elements of a real type of four or eight bytes, out being `in` or
+     * apart from it; argsort is stable. They return false and do nothing where there is no
+     * way quicker than the caller's, as for long sequences. */
+    bool (*sort)(void *out, const void *in, int64_t n, vp_dtype t);
+    bool (*argsort)(int64_t *out, const void *in, int64_t n, vp_dtype t);
+} vp__loops;
+
+const vp__loops *vp__loops_get(void);
+
+/* The same names once per instruction set, and the table that gathers them. */
+#define VP__LOOPS_DECLARE(isa)                                                           \
+    int64_t vp__loops_count_true_##isa(const uint8_t *, int64_t);                        \
+    int64_t vp__loops_list_true_##isa(int64_t *, const uint8_t *, int64_t, int64_t);     \
+    bool vp__loops_index_is_valid_##isa(const int64_t *, int64_t, int64_t);              \
+    void vp__loops_index_add_##isa(int64_t *, const int64_t *, int64_t, int64_t,         \
+                                   int64_t);                                             \
+    extern const vp__scan_fn vp__loops_scan_along_##isa[2][VP__NDTYPES];                 \
+    extern const vp__scan_fn vp__loops_scan_across_##isa[2][VP__NDTYPES];                \
+    extern const vp__product_fn vp__loops_product_##isa[VP__NDTYPES];                    \
+    bool vp__loops_sort_##isa(void *, const void *, int64_t, vp_dtype);                  \
+    bool vp__loops_argsort_##isa(int64_t *, const void *, int64_t, vp_dtype);
+
+/* Inside loops_*.c: the name of something for the instruction set being compiled. */
+#ifdef VP_ISA
+#define VP__LOOPS_PASTE(name, isa) name##_##isa
+#define VP__LOOPS_EXPAND(name, isa) VP__LOOPS_PASTE(name, isa)
+#define VP__LOOPS(name) VP__LOOPS_EXPAND(name, VP_ISA)
+#define VP__LOOPS_DECLARE_OWN(isa) VP__LOOPS_DECLARE(isa)
+VP__LOOPS_DECLARE_OWN(VP_ISA)
+#endif
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Running sums and products over a group of lanes, compiled once per instruction set. The
+ * bodies are written once over a value that can hold any element, and inlined with a
+ * constant type, which leaves of it what that type needs.
+ */
+#include "lib/loops.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* Integers of every width wrap alike in 64 bits; bool is 0 or 1. */
+typedef struct {
+    uint64_t u;
+    float f, g;
+    double d, e;
+} value;
+
+/* Elements of any type may be seen as one of these. */
+typedef uint8_t word8;
+typedef uint16_t word16 __attribute__((may_alias));
+typedef uint32_t word32 __attribute__((may_alias));
+typedef uint64_t word64 __attribute__((may_alias));
+
+INLINE value load(const char *from, vp_dtype t) {
+    const void *p = from;
+    switch (t) {
+    case VP_BOOL: return (value){.u = *(const word8 *)p != 0};
+    case VP_I8:
+    case VP_U8: return (value){.u = *(const word8 *)p};
+    case VP_I16:
+    case VP_U16: return (value){.u = *(const word16 *)p};
+    case VP_I32:
+    case VP_U32: return (value){.u = *(const word32 *)p};
+    case VP_I64:
+    case VP_U64: return (value){.u = *(const word64 *)p};
+    case VP_F32: return (value){.f = *(const float *)p};
+    case VP_F64: return (value){.d = *(const double *)p};
+    case VP_C64: return (value){.f = ((const float *)p)[0], .g = ((const float *)p)[1]};
+    case VP_C128: return (value){.d = ((const double *)p)[0], .e = ((const double *)p)[1]};
+    case VP_AUTO: break;
+    }
+    return (value){0};
+}
+
+INLINE void store(char *to, vp_dtype t, value x) {
+    void *p = to;
+    switch (t) {
+    case VP_BOOL:
+    case VP_I8:
+    case VP_U8: *(word8 *)p = (word8)x.u; break;
+    case VP_I16:
+    case VP_U16: *(word16 *)p = (word16)x.u; break;
+    case VP_I32:
+    case VP_U32: *(word32 *)p = (word32)x.u; break;
+    case VP_I64:
+    case VP_U64: *(word64 *)p = x.u; break;
+    case VP_F32: *(float *)p = x.f; break;
+    case VP_F64: *(double *)p = x.d; break;
+    case VP_C64: ((float *)p)[0] = x.f, ((float *)p)[1] = x.g; break;
+    case VP_C128: ((double *)p)[0] = x.d, ((double *)p)[1] = x.e; break;
+    case VP_AUTO: break;
+    }
+}
+
+/* GCC 12 joins the multiplications and the alternating subtraction and addition of a
+ * complex product into vfmaddsub, which rounds once instead of twice, even where contraction
+ * is switched off. It cannot do so across a value it must have in a register. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define ROUNDED(x) __asm__("" : "+x"(x))
+#else
+#define ROUNDED(x) (void)(x)
+#endif
+
+INLINE value multiply_c64(value a, value b) {
+    float rr = a.f * b.f, ii = a.g * b.g, ri = a.f * b.g, ir = a.g * b.f;
+    ROUNDED(rr);
+    ROUNDED(ri);
+    ROUNDED(ii);
+    ROUNDED(ir);
+    return (value){.f = rr - ii, .g = ri + ir};
+}
+
+INLINE value multiply_c128(value a, value b) {
+    double rr = a.d * b.d, ii = a.e * b.e, ri = a.d * b.e, ir = a.e * b.d;
+    ROUNDED(rr);
+    ROUNDED(ri);
+    ROUNDED(ii);
+    ROUNDED(ir);
+    return (value){.d = rr - ii, .e = ri + ir};
+}
+
+INLINE value fold(value a, value b, vp_dtype t, bool product) {
+    switch (t) {
+    case VP_BOOL: a.u = product ? a.u & b.u : a.u | b.u; break;
+    case VP_F32: a.f = product ? a.f * b.f : a.f + b.f; break;
+    case VP_F64: a.d = product ? a.d * b.d : a.d + b.d; break;
+    case VP_C64:
+        if (product) return multiply_c64(a, b);
+        a.f += b.f;
+        a.g += b.g;
+        break;
+    case VP_C128:
+        if (product) return multiply_c128(a, b);
+        a.d += b.d;
+        a.e += b.e;
+        break;
+    default: a.u = product ? a.u * b.u : a.u + b.u;
+    }
+    return a;
+}
+
+/* `lanes` lanes (a constant of at most 4), carried in registers. */
+INLINE void carry(const vp__scan *s, int64_t first, int lanes, vp_dtype t, bool product) {
+    char *out = s->out + first * s->out_lane;
+    const char *in = s->in + first * s->in_lane;
+    value held[4];
+    for (int l = 0; l < lanes; l++) {
+        held[l] = load(in + l * s->in_lane, t);
+        store(out + l * s->out_lane, t, held[l]);
+    }
+    for (int64_t i = 1; i < s->n; i++) {
+        out += s->out_step;
+        in += s->in_step;
+        for (int l = 0; l < lanes; l++) {
+            held[l] = fold(held[l], load(in + l * s->in_lane, t), t, product);
+            store(out + l * s->out_lane, t, held[l]);
+        }
+    }
+}
+
+INLINE void along(const vp__scan *s, vp_dtype t, bool product) {
+    int64_t l = 0;
+    for (; l + 4 <= s->lanes; l += 4) carry(s, l, 4, t, product);
+    for (; l < s->lanes; l++) carry(s, l, 1, t, product);
+}
+
+/* One step of all lanes; strides between lanes are constants in the contiguous case. */
+INLINE void step(char *out, const char *before, const char *in, int64_t lanes,
+                 int64_t out_lane, int64_t in_lane, vp_dtype t, bool product) {
+    for (int64_t l = 0; l < lanes; l++) {
+        value x = load(in + l * in_lane, t);
+        if (before) x = fold(load(before + l * out_lane, t), x, t, product);
+        store(out + l * out_lane, t, x);
+    }
+}
+
+INLINE void across(const vp__scan *s, vp_dtype t, int size, bool product) {
+    const char *before = NULL, *in = s->in;
+    char *out = s->out;
+    bool contiguous = s->out_lane == size && s->in_lane == size;
+    for (int64_t i = 0; i < s->n; i++) {
+        if (contiguous) step(out, before, in, s->lanes, size, size, t, product);
+        else step(out, before, in, s->lanes, s->out_lane, s->in_lane, t, product);
+        before = out;
+        out += s->out_step;
+        in += s->in_step;
+    }
+}
+
+#define VP_DTYPE(id, name, ctype, class, real)                                           \
+    static void sum_along_##id(const vp__scan *s) { along(s, VP_##id, false); }          \
+    static void mul_along_##id(const vp__scan *s) { along(s, VP_##id, true); }           \
+    static void sum_across_##id(const vp__scan *s) {                                     \
+        across(s, VP_##id, (int)sizeof(ctype), false);                                   \
+    }                                                                                    \
+    static void mul_across_##id(const vp__scan *s) {                                     \
+        across(s, VP_##id, (int)sizeof(ctype), true);                                    \
+    }
+#include "array/dtype.def"
+
+const vp__scan_fn VP__LOOPS(vp__loops_scan_along)[2][VP__NDTYPES] = {
+#define VP_DTYPE(id, name, ctype, class, real) [0][VP_##id] = sum_along_##id,
+#include "array/dtype.def"
+#define VP_DTYPE(id, name, ctype, class, real) [1][VP_##id] = mul_along_##id,
+#include "array/dtype.def"
+};
+
+const vp__scan_fn VP__LOOPS(vp__loops_scan_across)[2][VP__NDTYPES] = {
+#define VP_DTYPE(id, name, ctype, class, real) [0][VP_##id] = sum_across_##id,
+#include "array/dtype.def"
+#define VP_DTYPE(id, name, ctype, class, real) [1][VP_##id] = mul_across_##id,
+#include "array/dtype.def"
+};

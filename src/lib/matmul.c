@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Matrix products. The output is cut into a grid of pieces by shape alone. Small products,
+ * integers and everything when there is no BLAS go through the built-in product, which
+ * takes any strides and adds every element's terms in order, so that its bits do not even
+ * depend on the cut. The others go to BLAS piece by piece; operands whose strides BLAS
+ * cannot express are copied to scratch first.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "lib/blas.h"
+#include "lib/lib.h"
+#include "lib/loops.h"
+#include "lib/move.h"
+#include "lib/nest.h"
+
+enum {
+    GRAIN = 16,      /* pieces' sides are multiples of this */
+    DEPTH = 128,     /* of b's panel in the built-in product: 16 KB, half of L1 */
+    ALIGNMENT = 64,  /* of what lies in scratch */
+    FEW_ROWS = 16    /* so few are not worth packing b for */
+};
+
+/* A matrix in memory; strides in bytes. */
+typedef struct {
+    char *data;
+    int64_t rows, cols;
+    int64_t row, col;
+} matrix;
+
+static matrix matrix_of(const vp__view *v) {
+    return (matrix){v->data, v->dims[0], v->dims[1], v->strides[0], v->strides[1]};
+}
+
+static matrix transposed(matrix x) {
+    return (matrix){x.data, x.cols, x.rows, x.col, x.row};
+}
+
+static matrix part_of(matrix x, int64_t r, int64_t rows, int64_t c, int64_t cols) {
+    return (matrix){x.data + r * x.row + c * x.col, rows, cols, x.row, x.col};
+}
+
+/* Multiply-adds in about 50 µs, by type, at the speed one core of a recent x86 reaches. */
+static double grain_volume(vp_dtype t) {
+    switch (t) {
+    case VP_F32: return 2e6;
+    case VP_C64: return 5e5;
+    case VP_C128: return 2.5e5;
+    case VP_I64:
+    case VP_U64: return 2.5e5;
+    default: return 1e6;
+    }
+}
+
+/* Multiply-adds of one piece. BLAS brings both operands into an order of its own for every
+ * piece, so small pieces of deep products are slow; with many pieces there is no need for
+ * them to be small. */
+static double piece_volume(double whole, vp_dtype t) {
+    double grain = grain_volume(t), grown = sqrt(whole * grain) / 4;
+    return grown > grain ? grown : grain;
+}
+
+static int64_t round_up(double x) {
+    double up = ceil(x / GRAIN) * GRAIN;
+    return up < GRAIN ? GRAIN : up > 1e15 ? (int64_t)1e15 : (int64_t)up;
+}
+
+typedef struct {
+    int64_t rows, cols;       /* of one piece */
+    int64_t down, across;     /* pieces */
+} grid;
+
+static grid grid_of(int64_t m, int64_t n, int64_t k, vp_dtype t) {
+    grid g = {m > 0 ? m : 1, n > 0 ? n : 1, 1, 1};
+    double area = (double)g.rows * (double)g.cols;
+    double depth = k > 0 ? (double)k : 1;
+    double wish = piece_volume(area * depth, t) / depth; /* elements of out per piece */
+    if (wish >= area) return g;
+    /* Four times as wide as high, where out is large enough both ways: the rows of b that a
+     * piece reads are then long runs of memory. */
+    int64_t height = round_up(sqrt(wish) / 2);
+    if (height < g.rows) g.rows = height;
+    int64_t width = round_up(wish / (double)g.rows);
+    if (width < g.cols) g.cols = width;
+    height = round_up(wish / (double)g.cols); /* out may be too narrow for that */
+    if (height > g.rows) g.rows = height < m ? height : m;
+    g.down = m > 0 ? (m + g.rows - 1) / g.rows : 1;
+    g.across = n > 0 ? (n + g.cols - 1) / g.cols : 1;
+    return g;
+}
+
+int64_t vp__lib_matmul_parts(int64_t m, int64_t n, int64_t k, vp_dtype t) {
+    grid g = grid_of(m, n, k, t);
+    return g.down * g.across;
+}
+
+/* Which way a product goes is a matter of shape and type, never of strides or timing. */
+static bool uses_blas(int64_t m, int64_t n, int64_t k, vp_dtype t) {
+    if ((double)m * (double)n * (double)k <= 4096) return false;
+    if (m > INT32_MAX || n > INT32_MAX || k > INT32_MAX) return false;
+    return vp__blas_takes(t);
+}
+
+/* Whether BLAS can take x as it lies, and how. */
+static bool fits(matrix x, int size, vp__blas_matrix *to) {
+    for (int turned = 0; turned < 2; turned++) {
+        int64_t ld = x.row / size;
+        bool whole = x.row % size == 0 && ld >= x.cols && ld >= 1 && ld <= INT32_MAX;
+        if (x.rows == 1) whole = true, ld = x.cols;
+        if (whole && (x.col == size || x.cols == 1)) {
+            *to = (vp__blas_matrix){x.data, ld > 0 ? (int)ld : 1, turned};
+            return true;
+        }
+        x = transposed(x);
+    }
+    return false;
+}
+
+static size_t scratch_of(int64_t rows, int64_t cols, int size) {
+    size_t bytes = (size_t)rows * (size_t)cols * (size_t)size;
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* Row-major room for x in scratch, which moves on. */
+static matrix place(matrix x, int size, char **scratch) {
+    matrix y = {*scratch, x.rows, x.cols, x.cols * size, size};
+    *scratch += scratch_of(x.rows, x.cols, size);
+    return y;
+}
+
+static void copy_matrix(matrix to, matrix from, int size) {
+    vp__plane plane = {.out = to.data,
+                       .in = from.data,
+                       .rows = to.rows,
+                       .cols = to.cols,
+                       .out_row = to.row,
+                       .out_col = to.col,
+                       .in_row = from.row,
+                       .in_col = from.col};
+    vp__move_plane(&plane, size);
+}
+
+/* A vector's increment in elements, or 0 when BLAS cannot take it. */
+static int increment(int64_t stride, int64_t n, int size) {
+    if (n == 1) return 1;
+    if (stride <= 0 || stride % size != 0 || stride / size > INT32_MAX) return 0;
+    return (int)(stride / size);
+}
+
+/* Products with a vector have their own routine, many times quicker. */
+static bool apply_blas(matrix out, matrix a, matrix b, vp_dtype t, int size) {
+    if (out.rows == 1 && out.cols > 1) {
+        matrix left = transposed(b);
+        b = transposed(a);
+        a = left;
+        out = transposed(out);
+    }
+    if (out.cols != 1) return false;
+    vp__blas_matrix x;
+    int incy = increment(out.row, out.rows, size), incx = increment(b.row, b.rows, size);
+    if (!incx || !incy || !fits(a, size, &x)) return false;
+    vp__blas_apply(t, (int)out.rows, (int)b.rows, out.data, incy, &x, b.data, incx);
+    return true;
+}
+
+static void multiply_blas(matrix out, matrix a, matrix b, vp_dtype t, char *scratch) {
+    int size = vp__dtype[t].size;
+    if (apply_blas(out, a, b, t, size)) return;
+    vp__blas_matrix x, y, z;
+    if (!fits(a, size, &x)) {
+        matrix copy = place(a, size, &scratch);
+        copy_matrix(copy, a, size);
+        fits(copy, size, &x);
+    }
+    if (!fits(b, size, &y)) {
+        matrix copy = place(b, size, &scratch);
+        copy_matrix(copy, b, size);
+        fits(copy, size, &y);
+    }
+    int m = (int)out.rows, n = (int)out.cols, k = (int)a.cols;
+    matrix target = out;
+    if (!fits(out, size, &z)) {
+        target = place(out, size, &scratch);
+        fits(target, size, &z);
+    }
+    if (z.turned) { /* the transpose of the product is the product of the transposes */
+        vp__blas_matrix left = {y.data, y.ld, !y.turned}, right = {x.data, x.ld, !x.turned};
+        z.turned = false;
+        vp__blas_product(t, n, m, k, &z, &left, &right);
+    } else {
+        vp__blas_product(t, m, n, k, &z, &x, &y);
+    }
+    if (target.data != out.data) copy_matrix(out, target, size);
+}
+
+/* Brings a panel of b into rows of VP__PRODUCT_BYTES, padded with zeros; complex elements
+ * are split into real and imaginary halves. */
+static void pack(char *panel, matrix b, int size, bool is_complex) {
+    int component = is_complex ? size / 2 : size;
+    if (b.cols * size < VP__PRODUCT_BYTES)
+        memset(panel, 0, (size_t)b.rows * VP__PRODUCT_BYTES);
+    matrix to = {panel, b.rows, b.cols, VP__PRODUCT_BYTES, component};
+    copy_matrix(to, b, component);
+    if (!is_complex) return;
+    to.data += VP__PRODUCT_BYTES / 2;
+    b.data += component;
+    copy_matrix(to, b, component);
+}
+
+static void multiply_own(matrix out, matrix a, matrix b, vp_dtype t) {
+    _Alignas(ALIGNMENT) char panel[DEPTH * VP__PRODUCT_BYTES];
+    int size = vp__dtype[t].size;
+    bool is_complex = vp__dtype[t].cls == VP__CLASS_C;
+    vp__product_fn product = vp__loops_get()->product[t];
+    int64_t width = VP__PRODUCT_BYTES / size;
+    for (int64_t k = 0; k < a.cols || k == 0; k += DEPTH) {
+        int64_t depth = a.cols - k < DEPTH ? a.cols - k : DEPTH;
+        for (int64_t c = 0; c < out.cols; c += width) {
+            int64_t cols = out.cols - c < width ? out.cols - c : width;
+            matrix bp = part_of(b, k, depth, c, cols);
+            vp__product p = {.out = out.data + c * out.col,
+                             .a = a.data + k * a.col,
+                             .b = bp.data,
+                             .rows = out.rows,
+                             .cols = cols,
+                             .depth = depth,
+                             .out_row = out.row,
+                             .out_col = out.col,
+                             .a_row = a.row,
+                             .a_col = a.col,
+                             .b_row = bp.row,
+                             .b_im = VP__PRODUCT_BYTES / 2,
+                             .first = k == 0};
+            if (is_complex || cols < width || bp.col != size || out.rows > FEW_ROWS) {
+                pack(panel, bp, size, is_complex);
+                p.b = panel;
+                p.b_row = VP__PRODUCT_BYTES;
+            }
+            product(&p);
+        }
+    }
+}
+
+void vp__lib_matmul(const vp__view *out, const vp__view *a, const vp__view *b, int64_t part,
+                    int64_t parts, void *scratch) {
+    vp_dtype t = out->dtype;
+    matrix x = matrix_of(a), y = matrix_of(b), z = matrix_of(out);
+    grid g = grid_of(z.rows, z.cols, x.cols, t);
+    bool gridded = parts == g.down * g.across;
+    if (!gridded) { /* a cut of the caller's own: by rows, and never through scratch */
+        int64_t first = vp__share(z.rows, part, parts);
+        g = (grid){vp__share(z.rows, part + 1, parts) - first, z.cols, parts, 1};
+        x = part_of(x, first, g.rows, 0, x.cols);
+        z = part_of(z, first, g.rows, 0, z.cols);
+    } else {
+        int64_t r = part / g.across * g.rows, c = part % g.across * g.cols;
+        int64_t rows = z.rows - r < g.rows ? z.rows - r : g.rows;
+        int64_t cols = z.cols - c < g.cols ? z.cols - c : g.cols;
+        x = part_of(x, r, rows, 0, x.cols);
+        y = part_of(y, 0, y.rows, c, cols);
+        z = part_of(z, r, rows, c, cols);
+    }
+    if (z.rows <= 0 || z.cols <= 0) return;
+    if (gridded && uses_blas(out->dims[0], out->dims[1], x.cols, t)) {
+        uintptr_t aligned = ((uintptr_t)scratch + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
+        multiply_blas(z, x, y, t, (char *)aligned);
+        return;
+    }
+    if (z.row == vp__dtype[t].size && z.col != vp__dtype[t].size) {
+        matrix left = transposed(y);
+        y = transposed(x);
+        x = left;
+        z = transposed(z);
+    }
+    multiply_own(z, x, y, t);
+}
+
+size_t vp__lib_matmul_scratch(const vp__view *out, const vp__view *a, const vp__view *b) {
+    int64_t m = out->dims[0], n = out->dims[1], k = a->dims[1];
+    if (m == 0 || n == 0 || k == 0 || !uses_blas(m, n, k, out->dtype)) return 0;
+    int size = vp__dtype[out->dtype].size;
+    grid g = grid_of(m, n, k, out->dtype);
+    vp__blas_matrix ignored;
+    size_t bytes = ALIGNMENT;
+    if (!fits(matrix_of(a), size, &ignored)) bytes += scratch_of(g.rows, k, size);
+    if (!fits(matrix_of(b), size, &ignored)) bytes += scratch_of(k, g.cols, size);
+    if (!fits(matrix_of(out), size, &ignored)) bytes += scratch_of(g.rows, g.cols, size);
+    return bytes;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What sort and argsort share: walking the lanes along an axis, and the order of complex
+ * numbers.
+ */
+#ifndef VP_LIB_SORT_H
+#define VP_LIB_SORT_H
+
+#include "array/view.h"
+#include "lib/radix.h"
+
+/* No lane longer than this is sorted by the loops for short ones. */
+enum { VP__SHORT_LANE = 2048 };
+
+/* One sequence to sort: n elements at these addresses and strides. */
+typedef struct {
+    char *out;
+    const char *in;
+    int64_t out_stride, in_stride, n;
+    vp_dtype dtype;
+    void *scratch; /* vp__lib_sort_scratch() bytes, 64-byte aligned */
+} vp__lane;
+
+/* Calls run for every lane of this part. */
+void vp__lanes_run(const vp__view *out, const vp__view *in, int axis, int64_t part,
+                   int64_t parts, void *scratch, void (*run)(const vp__lane *lane));
+
+/* The sorted order of a lane of 64-bit or complex elements, in its scratch; *spare is room
+ * for n more that is free then. */
+vp__keyed *vp__lane_order(const vp__lane *lane, vp__keyed **spare);
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Closing a segment: the decision between running at once on the caller and becoming a
+ * node. A hand-over to another core costs 100 to 200 ns, so a tiny segment whose inputs
+ * are there is done sooner than handed over.
+ */
+#include <string.h>
+
+#include "array/pool.h"
+#include "array/shape.h"
+#include "base/config.h"
+#include "lib/lib.h"
+#include "net/cost.h"
+#include "net/issue.h"
+#include "net/tuning.h"
+#include "trace/trace.h"
+
+enum { SCRATCH_ARENA = 16384 };
+
+void vp__value_release(vp__value *v) {
+    if (v->storage) vp__storage_release(v->storage);
+    if (v->error) vp__error_release(v->error);
+    v->storage = NULL;
+    v->error = NULL;
+}
+
+/* Whether every leaf can be read now. The leaves are captured, so nobody starts to write
+ * them before the expression is gone. */
+bool vp__issue_leaves_ready(vp__expr *const *leaves, int n) {
+    for (int i = 0; i < n; i++) {
+        vp__expr *e = leaves[i];
+        vp__storage *s = e->storage;
+        vp__spin_lock(&s->lock);
+        bool ready = true;
+        if (s->log.newest) {
+            vp__region r = vp__region_of(e->offset, e->ndim, e->dims, e->strides,
+                                         vp__dtype[e->dtype].size);
+            ready = !vp__log_conflicts(&s->log, false, &r);
+        }
+        vp__spin_unlock(&s->lock);
+        if (!ready) return false;
+    }
+    return true;
+}
+
+/* The error an inline run inherits; everything before it is done, so all poison counts. */
+vp__error *vp__issue_leaf_error(vp__expr *const *leaves, int n) {
+    for (int i = 0; i < n; i++) {
+        vp__expr *e = leaves[i];
+        if (!atomic_load_explicit(&e->storage->poison, memory_order_acquire)) continue;
+        vp__region r = vp__region_of(e->offset, e->ndim, e->dims, e->strides,
+                                     vp__dtype[e->dtype].size);
+        vp__error *found = vp__storage_error(e->storage, &r, UINT64_MAX);
+        if (found) return found;
+    }
+    return NULL;
+}
+
+/* Whether the segment is small enough to run on the caller. */
+bool vp__issue_is_tiny(const vp__expr *e) {
+    const vp__config *config = vp__config_get();
+    if (config->sync) return true;
+    return config->inline_nodes && !e->late &&
+           e->cost * (float)vp__cost_factor(e->op) < (float)vp__tuning.inline_ns;
+}
+
+/* Runs the segment on this thread into `out`, laid out by `strides` or, when NULL, as the
+ * value's natural layout, which is reported in v. */
+vp__error *vp__issue_run_now(const vp__segment *seg, vp__expr *const *leaves, vp__value *v,
+                          vp__storage *fresh, char *out, const int64_t *strides,
+                          const char *where) {
+    vp__core *core = vp__core_self();
+    char memory[SCRATCH_ARENA];
+    vp__arena arena;
+    vp__arena_init(&arena, memory, sizeof memory);
+    vp__leaf_layout layout[VP__SEGMENT_LEAVES];
+    char *data[VP__SEGMENT_LEAVES];
+    for (int i = 0; i < seg->nleaves; i++) {
+        vp__expr *e = leaves[i];
+        layout[i] = (vp__leaf_layout){e->dims, e->strides, e->ndim};
+        /* relaxed: complete inputs were seen through the log, or never had one. */
+        data[i] = atomic_load_explicit(&e->storage->host, memory_order_relaxed) + e->offset;
+    }
+    vp__cut cut;
+    vp__error *error = NULL;
+    if (!vp__segment_cut(&cut, seg, layout, &arena)) {
+        error = vp__error_new(VP_ERR_MEMORY, where, "out of memory");
+        goto done;
+    }
+    if (v) {
+        const vp__part *last = cut.part[cut.nparts - 1];
+        memcpy(v->dims, last->out_dims, (size_t)v->ndim * sizeof(int64_t));
+        memcpy(v->strides, last->out_strides, (size_t)v->ndim * sizeof(int64_t));
+    }
+    if (fresh) {
+        if (!vp__storage_allocate(fresh)) {
+            error = vp__error_new(VP_ERR_MEMORY, where, "out of memory for the result");
+            goto done;
+        }
+        out = atomic_load_explicit(&fresh->host, memory_order_relaxed);
+    }
+    error = vp__segment_run(&cut, data, out, strides, core, where);
+    vp__count(&core->counters.inlined, 1);
+done:
+    vp__arena_deinit(&arena);
+    return error;
+}
+
+static const char *segment_name(const vp__segment *seg) {
+    const vp__step *last = &seg->step[seg->nsteps - 1];
+    if (last->kind == VP__EXPR_OP || last->kind == VP__EXPR_REDUCE)
+        return last->op < VP__NOPS ? vp__ops[last->op].name : "cast";
+    return "copy";
+}
+
+/* Makes a node of the segment, with its inputs; the result is set by the caller. */
+vp__node *vp__issue_node(vp__expr *e, const vp__segment *seg, vp__expr *const *leaves,
+                            int target_ndim) {
+    int axes = 0;
+    for (int i = 0; i < seg->nleaves; i++) axes += leaves[i]->ndim;
+    vp__node *n = vp__segment_node(seg, e->late, segment_name(seg), e->where, axes,
+                                   e->ndim, target_ndim);
+    if (!n) return NULL;
+    n->dtype = e->dtype;
+    for (int i = 0; i < seg->nleaves; i++) {
+        vp__expr *l = leaves[i];
+        vp__storage_retain(l->storage);
+        vp__node_add_input(n, l->storage, l->dtype, l->offset, l->ndim,
+                           l->late ? NULL : l->dims, l->strides);
+    }
+    if (e->kind == VP__EXPR_POISON) {
+        vp__node_fail(n, vp__error_retain(e->error));
+    } else if (!e->late) {
+        vp__error *error = vp__segment_node_cut(n, seg);
+        if (error) vp__node_fail(n, error);
+    }
+    return n;
+}
+
+vp__error *vp__issue_no_memory(const char *where) {
+    return vp__error_new(VP_ERR_MEMORY, where, "out of memory");
+}
+
+static void close_segment(vp__expr *e, vp__value *out) {
+    vp__step steps[VP__SEGMENT_STEPS];
+    vp__expr *leaves[VP__SEGMENT_LEAVES];
+    vp__segment seg;
+    vp__segment_build(&seg, steps, e, leaves);
+    int64_t bytes = e->late ? -1 : e->count * vp__dtype[e->dtype].size;
+    out->late = e->late;
+    vp__storage *s = vp__storage_new(bytes);
+    if (!s) {
+        out->error = vp__issue_no_memory(e->where);
+        return;
+    }
+    out->storage = s;
+    if (vp__issue_is_tiny(e) && vp__issue_leaves_ready(leaves, seg.nleaves)) {
+        vp__error *error = vp__issue_leaf_error(leaves, seg.nleaves);
+        if (error) {
+            memcpy(out->dims, e->dims, (size_t)e->ndim * sizeof(int64_t));
+            vp__layout_compact(e->ndim, e->dims, vp__dtype[e->dtype].size, false,
+                               out->strides);
+            vp__error_retain(error);
+        } else {
+            error = vp__issue_run_now(&seg, leaves, out, s, NULL, NULL, e->where);
+        }
+        if (error) {
+            vp__region all = vp__region_all();
+            vp__storage_poison(s, error, &all, 0);
+        }
+        return;
+    }
+    vp__admit(bytes);
+    vp__node *n = vp__issue_node(e, &seg, leaves, 0);
+    if (!n) {
+        vp__storage_release(s);
+        out->storage = NULL;
+        out->error = vp__issue_no_memory(e->where);
+        return;
+    }
+    if (!e->late) {
+        memcpy(out->dims, n->dims, (size_t)e->ndim * sizeof(int64_t));
+        memcpy(out->strides, n->strides, (size_t)e->ndim * sizeof(int64_t));
+    }
+    n->result = s;
+    n->write_region = vp__region_all();
+    vp__node_submit(n);
+}
+
+void vp__value_init(vp__value *v, const vp__expr *e) {
+    v->storage = NULL;
+    v->error = NULL;
+    v->dtype = e->dtype;
+    v->ndim = e->ndim;
+    v->offset = 0;
+    v->late = false;
+}
+
+void vp__close(vp__expr *e, vp__value *out) {
+    vp__value_init(out, e);
+    switch ((vp__expr_kind)e->kind) {
+    case VP__EXPR_POISON: out->error = vp__error_retain(e->error); break;
+    case VP__EXPR_LEAF:
+        vp__storage_retain(e->storage);
+        out->storage = e->storage;
+        out->offset = e->offset;
+        out->late = e->late;
+        if (!e->late) {
+            memcpy(out->dims, e->dims, (size_t)e->ndim * sizeof(int64_t));
+            memcpy(out->strides, e->strides, (size_t)e->ndim * sizeof(int64_t));
+        }
+        break;
+    case VP__EXPR_CONST:
+    case VP__EXPR_OP:
+    case VP__EXPR_REDUCE:
+    case VP__EXPR_COUNT:
+    case VP__EXPR_FREE: close_segment(e, out); break;
+    }
+    vp__expr_free(e);
+}
+
+void vp__materialise(vp__expr *e) {
+    if (e->kind == VP__EXPR_LEAF || e->kind == VP__EXPR_POISON) return;
+    vp__value v;
+    vp__value_init(&v, e);
+    close_segment(e, &v);
+    for (int i = 0; i < e->nargs; i++) vp__expr_free(e->arg[i]);
+    e->nargs = 0;
+    e->steps = 1;
+    e->cost = 0;
+    if (v.error) {
+        e->kind = VP__EXPR_POISON;
+        e->error = v.error;
+        return;
+    }
+    e->kind = VP__EXPR_LEAF;
+    e->leaves = 1;
+    e->storage = v.storage;
+    vp__storage_capture(v.storage);
+    vp__storage_release(v.storage);
+    e->offset = v.offset;
+    if (v.late) return;
+    memcpy(e->dims, v.dims, (size_t)v.ndim * sizeof(int64_t));
+    memcpy(e->strides, v.strides, (size_t)v.ndim * sizeof(int64_t));
+    e->dense = vp__layout_is_dense(v.ndim, v.dims, v.strides, vp__dtype[v.dtype].size);
+}
+
+static bool reads(const vp__expr *e, const vp__storage *s) {
+    if (e->kind == VP__EXPR_LEAF) return e->storage == s;
+    for (int i = 0; i < e->nargs; i++)
+        if (reads(e->arg[i], s)) return true;
+    return false;
+}
+
+/* An open leaf of s becomes a copy, an open tree over s a value. */
+void vp__materialise_readers(vp__storage *s) {
+    for (vp__expr *e = vp__expr_roots(), *next; e && e->kind != VP__EXPR_FREE; e = next) {
+        next = e->next;
+        if (e->kind != VP__EXPR_LEAF && reads(e, s)) vp__materialise(e);
+    }
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Queues, stealing, sleeping and the worker threads.
+ *
+ * Sleeping: a thread sets `parked`, looks for work once more, and sleeps on that word.
+ * Whoever pushes work looks at `parked` after pushing (both sequentially consistent, so one
+ * of the two sees the other), and pays for a wake only when the work waiting there is worth
+ * it. What is not worth a wake is not lost: a worker that has run out naps for a millisecond
+ * at a time, and one that has slept for good after that is woken whatever the work is.
+ */
+#include "net/core.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "array/pool.h"
+#include "base/clock.h"
+#include "base/spin.h"
+#include "jit/exec.h"
+#include "net/node.h"
+#include "net/tuning.h"
+#include "trace/trace.h"
+
+vp__core *vp__cores[VP__MAX_CORES];
+_Atomic int vp__core_count;
+int vp__placeable = 1;
+_Atomic bool vp__workers_pause;
+
+/* Values of `parked`. */
+enum { AWAKE, NAPPING, ASLEEP };
+
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER; /* guards new records */
+static _Thread_local vp__core *self_core __attribute__((tls_model("initial-exec")));
+static pthread_key_t leaving;
+static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
+
+/* A thread that ends gives its record to the next one; what is queued there others steal. */
+static void leave(void *core) {
+    atomic_store_explicit(&((vp__core *)core)->used, false, memory_order_release);
+}
+
+static void make_key(void) { pthread_key_create(&leaving, leave); }
+
+vp__core *vp__core_new(void) {
+    int index = atomic_load_explicit(&vp__core_count, memory_order_relaxed);
+    if (index >= VP__MAX_CORES) return NULL;
+    vp__core *c = aligned_alloc(128, (sizeof *c + 127) / 128 * 128);
+    void *scratch = aligned_alloc(64, (vp__exec_scratch_size() + 63) / 64 * 64);
+    void *plan = aligned_alloc(64, (vp__plan_size() + 63) / 64 * 64);
+    if (!c || !scratch || !plan || (memset(c, 0, sizeof *c), !vp__deque_init(&c->deque, 1024))) {
+        free(c);
+        free(scratch);
+        free(plan);
+        return NULL;
+    }
+    c->index = index;
+    c->scratch = scratch;
+    c->plan = plan;
+    c->ready_end = &c->ready;
+    c->random = (uint32_t)index * 2654435761u + 1;
+    vp__cores[index] = c;
+    /* release: whoever sees the new count sees the record. */
+    atomic_store_explicit(&vp__core_count, index + 1, memory_order_release);
+    return c;
+}
+
+/* A free record for a calling thread: core 0 if it is free, or one beyond the workers'. */
+static vp__core *adopt(void) {
+    pthread_once(&leaving_once, make_key);
+    pthread_mutex_lock(&making);
+    vp__core *c = NULL;
+    int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
+    for (int i = 0; i < count && !c; i++)
+        if ((i == 0 || i >= vp__placeable) &&
+            !atomic_exchange_explicit(&vp__cores[i]->used, true, memory_order_acquire))
+            c = vp__cores[i];
+    if (!c && (c = vp__core_new())) atomic_store_explicit(&c->used, true, memory_order_relaxed);
+    pthread_mutex_unlock(&making);
+    if (!c) {
+        fprintf(stderr, "vproc: no memory, or more than %d threads issue at once\n",
+                VP__MAX_CORES);
+        abort();
+    }
+    pthread_setspecific(leaving, c);
+    return c;
+}
+
+vp__core *vp__core_self(void) {
+    if (__builtin_expect(!self_core, 0)) self_core = adopt();
+    return self_core;
+}
+
+void vp__core_wake(vp__core *c) {
+    /* seq_cst pairs with vp__core_sleep: we pushed (or set done) before we look, it parks
+     * before it looks. */
+    if (atomic_load_explicit(&c->parked, memory_order_seq_cst) &&
+        atomic_exchange_explicit(&c->parked, AWAKE, memory_order_seq_cst))
+        syscall(SYS_futex, &c->parked, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+void vp__core_wake_if_worth(vp__core *self, int core) {
+    vp__core *c = vp__cores[core];
+    bool worth = atomic_load_explicit(&c->ahead, memory_order_relaxed) >= vp__tuning.wake_ns;
+    if (c != self) {
+        int parked = atomic_load_explicit(&c->parked, memory_order_seq_cst);
+        if (parked == ASLEEP || (parked && worth)) vp__core_wake(c);
+        return;
+    }
+    for (int i = 1; i < vp__placeable; i++) {
+        int parked = atomic_load_explicit(&vp__cores[i]->parked, memory_order_seq_cst);
+        if (parked == ASLEEP || (parked && worth)) {
+            vp__core_wake(vp__cores[i]);
+            return;
+        }
+    }
+}
+
+void vp__core_push(vp__core *self, int core, vp__node *n) {
+    vp__core *c = vp__cores[core];
+    if (c == self && vp__deque_push(&c->deque, n)) {
+        vp__core_wake_if_worth(self, core);
+        return;
+    }
+    n->next = atomic_load_explicit(&c->inbox, memory_order_relaxed);
+    /* release publishes the node; seq_cst orders the push before the look at `parked`. */
+    while (!atomic_compare_exchange_weak_explicit(&c->inbox, &n->next, n,
+                                                  memory_order_seq_cst,
+                                                  memory_order_relaxed)) {
+    }
+    vp__core_wake_if_worth(self, core);
+}
+
+/* Empties an inbox into our deque and returns the oldest of it. The list is newest first,
+ * so that the owner pops the oldest next and thieves take the newest. */
+static vp__node *take_inbox(vp__core *self, vp__core *from) {
+    if (!atomic_load_explicit(&from->inbox, memory_order_relaxed)) return NULL;
+    vp__node *n = atomic_exchange_explicit(&from->inbox, NULL, memory_order_acquire);
+    if (!n) return NULL;
+    while (n->next) {
+        vp__node *next = n->next;
+        if (!vp__deque_push(&self->deque, n)) {
+            /* No memory to grow: put the rest back where it came from, one by one. */
+            vp__core_push(self, from == self ? (self->index + 1) % vp__placeable : from->index,
+                          n);
+        }
+        n = next;
+    }
+    return n;
+}
+
+static vp__node *steal_from(vp__core *self, vp__core *victim) {
+    vp__node *n = vp__deque_steal(&victim->deque);
+    if (!n) n = take_inbox(self, victim);
+    if (n) {
+        vp__count(&self->counters.steals, 1);
+        vp__trace(VP__TR_STEAL, n->id, NULL, (uint64_t)victim->index);
+    }
+    return n;
+}
+
+vp__node *vp__core_find(vp__core *self) {
+    vp__node *n = vp__deque_pop(&self->deque);
+    if (n || (n = take_inbox(self, self))) return n;
+    int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
+    self->random = self->random * 1664525u + 1013904223u;
+    int first = (int)((self->random >> 8) % (uint32_t)count);
+    for (int i = 0; i < count; i++) {
+        vp__core *victim = vp__cores[(first + i) % count];
+        if (victim != self && (n = steal_from(self, victim))) return n;
+    }
+    return NULL;
+}
+
+static bool has_work(vp__core *c) {
+    return vp__deque_size(&c->deque) > 0 ||
+           atomic_load_explicit(&c->inbox, memory_order_seq_cst) != NULL;
+}
+
+void vp__core_sleep(vp__core *self, const _Atomic int *done, int64_t timeout_ns) {
+    int how = timeout_ns < 0 ? ASLEEP : NAPPING;
+    atomic_store_explicit(&self->parked, how, memory_order_seq_cst);
+    bool stay = done && atomic_load_explicit(done, memory_order_seq_cst);
+    int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
+    for (int i = 0; i < count && !stay; i++) stay = has_work(vp__cores[i]);
+    if (!stay) {
+        struct timespec t = {timeout_ns / 1000000000, timeout_ns % 1000000000};
+        syscall(SYS_futex, &self->parked, FUTEX_WAIT_PRIVATE, how, timeout_ns < 0 ? NULL : &t,
+                NULL, 0);
+    }
+    atomic_store_explicit(&self->parked, AWAKE, memory_order_relaxed);
+}
+
+static pthread_t threads[VP__MAX_CORES];
+static int thread_count;
+static _Atomic bool workers_started;
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER; /* guards starting, stopping */
+
+static void *worker(void *arg) {
+    vp__core *self = arg;
+    self_core = self;
+    char name[32];
+    snprintf(name, sizeof name, "vproc worker %d", self->index);
+    vp__trace_thread(name);
+    uint64_t idle_since = 0;
+    int naps = 0;
+    while (!atomic_load_explicit(&vp__workers_pause, memory_order_acquire)) {
+        vp__node *n = vp__core_find(self);
+        if (n) {
+            vp__node_run(self, n);
+            idle_since = 0;
+            naps = 0;
+            continue;
+        }
+        uint64_t now = vp__clock_ticks();
+        if (!idle_since) idle_since = now;
+        if (naps == 0 && vp__clock_ns(now - idle_since) < (uint64_t)vp__tuning.spin_ns) {
+            for (int i = 0; i < 16; i++) vp__spin_pause();
+            continue;
+        }
+        vp__core_sleep(self, NULL, naps < vp__tuning.naps ? 1000000 : -1);
+        if (naps < vp__tuning.naps) naps++;
+    }
+    return NULL;
+}
+
+void vp__workers_start(void) {
+    if (atomic_load_explicit(&workers_started, memory_order_acquire)) return;
+    pthread_mutex_lock(&starting);
+    if (!atomic_load_explicit(&workers_started, memory_order_relaxed)) {
+        atomic_store_explicit(&vp__workers_pause, false, memory_order_release);
+        thread_count = 0;
+        for (int i = 1; i < vp__placeable; i++) {
+            if (pthread_create(&threads[thread_count], NULL, worker, vp__cores[i])) {
+                fprintf(stderr, "vproc: only %d of %d worker threads could be started: %s\n",
+                        thread_count, vp__placeable - 1, strerror(errno));
+                break;
+            }
+            thread_count++;
+        }
+        atomic_store_explicit(&workers_started, true, memory_order_release);
+    }
+    pthread_mutex_unlock(&starting);
+}
+
+void vp__workers_stop(void) {
+    pthread_mutex_lock(&starting);
+    if (atomic_load_explicit(&workers_started, memory_order_relaxed)) {
+        atomic_store_explicit(&vp__workers_pause, true, memory_order_seq_cst);
+        for (int i = 0; i < thread_count; i++) {
+            vp__core_wake(vp__cores[i + 1]);
+            pthread_join(threads[i], NULL);
+        }
+        thread_count = 0;
+        atomic_store_explicit(&vp__workers_pause, false, memory_order_release);
+        atomic_store_explicit(&workers_started, false, memory_order_release);
+    }
+    pthread_mutex_unlock(&starting);
+}

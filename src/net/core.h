@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Cores: one record for every thread that may run nodes. The first `threads` of them are
+ * the sub-devices that nodes place themselves on: core 0 is the first calling thread, which
+ * works while it waits, the others are our workers. Further calling threads get records
+ * beyond those; they work while they wait but nothing is placed on them.
+ *
+ * A core has a Chase–Lev deque that its thread owns and others steal from, and an inbox: a
+ * Treiber stack anyone pushes to and one thread empties whole. Nobody but the two ends ever
+ * touches a queue, and there is no global one.
+ */
+#ifndef VP_NET_CORE_H
+#define VP_NET_CORE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "array/access.h"
+#include "base/deque.h"
+
+typedef struct vp__node vp__node;
+
+enum { VP__MAX_CORES = 256 };
+
+/* What happened, per core, added up when somebody asks. Plain counters of one writer. */
+typedef struct {
+    _Atomic uint64_t issued, inlined, executed, pieces, steals, split, renamed, waited_store,
+        completed, kernels, elements, late_sizes, limit_waits, moved;
+} vp__counters;
+
+typedef struct vp__core {
+    int index;
+    _Atomic bool used;              /* some thread owns this record */
+    vp__deque deque;
+    _Atomic(vp__node *) inbox;
+    _Atomic int64_t ahead;          /* nanoseconds of work placed here and not finished */
+    _Atomic int parked;             /* futex word: not 0 while its thread sleeps or is about to */
+    void *scratch;                  /* for kernels */
+    void *plan;                     /* for a loop plan made and used at once */
+    vp__waiter *signals;            /* to deliver; see vp__signals_deliver */
+    bool delivering;
+    vp__node *ready;                /* found ready while delivering, oldest first */
+    vp__node **ready_end;
+    uint32_t random;                /* where to look for work first */
+    vp__counters counters;
+} vp__core;
+
+extern vp__core *vp__cores[VP__MAX_CORES];
+extern _Atomic int vp__core_count;  /* records made so far, used or not */
+extern int vp__placeable;           /* cores nodes may be placed on: VP_THREADS */
+
+/* The calling thread's core, made on first use. Aborts only if there is no memory for the
+ * very first one. */
+vp__core *vp__core_self(void);
+vp__core *vp__core_new(void);
+
+/* Adds one to a counter of one's own core: a plain increment, atomic only so that readers
+ * see whole values. */
+static inline void vp__count(_Atomic uint64_t *c, uint64_t n) {
+    atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + n,
+                          memory_order_relaxed);
+}
+
+/* Gives a node to a core: its own thread pushes to the deque, others to the inbox. */
+void vp__core_push(vp__core *self, int core, vp__node *n);
+
+/* Finds something to run: own deque, own inbox, then everyone else's. NULL if nothing. */
+vp__node *vp__core_find(vp__core *self);
+
+/* Wakes a sleeping worker if the unstarted work on its core, or on ours, is worth a wake. */
+void vp__core_wake_if_worth(vp__core *self, int core);
+void vp__core_wake(vp__core *c);
+
+/* Sleeps until woken or `timeout_ns` passed (< 0: no limit), unless `done` is already set. */
+void vp__core_sleep(vp__core *self, const _Atomic int *done, int64_t timeout_ns);
+
+/* The worker threads: started with the first node that is not run inline. */
+void vp__workers_start(void);
+void vp__workers_stop(void);    /* joins them; nodes left stay queued */
+extern _Atomic bool vp__workers_pause; /* set while a fork or the end asks them to return */
+
+#endif

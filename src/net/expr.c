@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/expr.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array/pool.h"
+#include "array/shape.h"
+
+/* A handle's slot is the owning thread's number and the record's, so that an expression of
+ * another thread is recognised without looking at that thread. */
+enum { INDEX_BITS = 20, CHUNK = 256, CHUNKS = (1 << INDEX_BITS) / CHUNK };
+
+typedef struct {
+    uint32_t number; /* of the thread */
+    uint32_t made;   /* records made so far */
+    vp__expr *chunk[CHUNKS];
+    vp__expr *unused; /* through ->next */
+    vp__expr roots;   /* head of the ring of open roots */
+} expr_table;
+
+static _Thread_local expr_table *table __attribute__((tls_model("initial-exec")));
+static _Atomic uint32_t threads;
+static pthread_key_t leaving;
+static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
+
+static void leave(void *arg) {
+    expr_table *t = arg;
+    table = t;
+    while (t->roots.next != &t->roots) vp__expr_free(t->roots.next);
+    for (int i = 0; i < CHUNKS && t->chunk[i]; i++) free(t->chunk[i]);
+    free(t);
+    table = NULL;
+}
+
+static void make_key(void) { pthread_key_create(&leaving, leave); }
+
+static expr_table *my_table(void) {
+    if (__builtin_expect(table != NULL, 1)) return table;
+    expr_table *t = calloc(1, sizeof *t);
+    if (!t) abort();
+    /* relaxed: only uniqueness counts. Numbers wrap after 4095 threads; then a foreign
+     * handle is merely reported as stale, since its generation does not fit. */
+    t->number = 1 + atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) % 4095;
+    t->roots.next = t->roots.previous = &t->roots;
+    pthread_once(&leaving_once, make_key);
+    pthread_setspecific(leaving, t);
+    return table = t;
+}
+
+static bool grow(expr_table *t) {
+    uint32_t c = t->made / CHUNK;
+    if (c >= CHUNKS) return false;
+    vp__expr *e = calloc(CHUNK, sizeof *e);
+    if (!e) return false;
+    t->chunk[c] = e;
+    for (uint32_t i = CHUNK; i-- > 0;) {
+        e[i].slot = t->number << INDEX_BITS | (t->made + i);
+        e[i].next = t->unused;
+        t->unused = &e[i];
+    }
+    t->made += CHUNK;
+    return true;
+}
+
+/* What every caller gets when not even a record can be had. */
+static vp__expr *out_of_records(void) {
+    static _Thread_local vp__expr last;
+    last.kind = VP__EXPR_POISON;
+    last.generation = 0;
+    last.previous = last.next = NULL;
+    if (!last.error)
+        last.error = vp__error_new(VP_ERR_MEMORY, NULL,
+                                   "too many open expressions, or out of memory");
+    return &last;
+}
+
+vp__expr *vp__expr_new(vp__expr_kind kind, int ndim, const char *where) {
+    expr_table *t = my_table();
+    if (__builtin_expect(!t->unused, 0) && !grow(t)) return out_of_records();
+    vp__expr *e = t->unused;
+    e->dims = e->own_axes;
+    if (ndim > VP__EXPR_AXES) {
+        e->dims = vp__pool_alloc((size_t)ndim * 2 * sizeof(int64_t));
+        if (!e->dims) return out_of_records();
+    }
+    t->unused = e->next;
+    e->generation++;
+    e->strides = e->dims + (ndim > VP__EXPR_AXES ? ndim : VP__EXPR_AXES);
+    e->kind = (uint8_t)kind;
+    e->op = e->type = e->dtype = 0;
+    e->ndim = (int8_t)ndim;
+    e->nargs = 0;
+    e->late = e->keepdims = e->dense = false;
+    e->axes = 0;
+    e->steps = 1;
+    e->leaves = 0;
+    e->cost = 0;
+    e->count = 0;
+    e->storage = NULL;
+    e->buffer = NULL;
+    e->error = NULL;
+    e->where = where;
+    e->previous = e->next = NULL;
+    return e;
+}
+
+static void free_record(vp__expr *e) {
+    if (e->previous) vp__expr_unlink(e);
+    if (e->storage) vp__storage_drop_capture(e->storage);
+    if (e->buffer) vp__buffer_release(e->buffer);
+    if (e->error) vp__error_release(e->error);
+    if (e->dims != e->own_axes)
+        vp__pool_free(e->dims, (size_t)e->ndim * 2 * sizeof(int64_t));
+    e->kind = VP__EXPR_FREE;
+    e->next = table->unused;
+    table->unused = e;
+}
+
+void vp__expr_free(vp__expr *e) {
+    if (e->generation == 0) return; /* out_of_records' */
+    for (int i = 0; i < e->nargs; i++) vp__expr_free(e->arg[i]); /* a segment is shallow */
+    free_record(e);
+}
+
+vp__expr *vp__expr_poison(vp__error *error, const char *where) {
+    vp__expr *e = vp__expr_new(VP__EXPR_POISON, 0, where);
+    if (e->generation == 0) vp__error_release(error);
+    else e->error = error;
+    return e;
+}
+
+void vp__expr_link(vp__expr *e) {
+    expr_table *t = my_table();
+    if (e->generation == 0) return;
+    e->previous = t->roots.previous;
+    e->next = &t->roots;
+    e->previous->next = e;
+    t->roots.previous = e;
+}
+
+void vp__expr_unlink(vp__expr *e) {
+    if (!e->previous) return;
+    e->previous->next = e->next;
+    e->next->previous = e->previous;
+    e->previous = e->next = NULL;
+}
+
+vp__expr *vp__expr_roots(void) {
+    expr_table *t = my_table();
+    /* The head's kind is FREE, which ends a walk as well as NULL would. */
+    return t->roots.next == &t->roots ? NULL : t->roots.next;
+}
+
+vp__expr *vp__expr_find(uint32_t slot, uint32_t generation) {
+    expr_table *t = my_table();
+    uint32_t index = slot & ((1u << INDEX_BITS) - 1);
+    if (slot >> INDEX_BITS != t->number || index >= t->made) return NULL;
+    vp__expr *e = &t->chunk[index / CHUNK][index % CHUNK];
+    return e->generation == generation && e->kind != VP__EXPR_FREE && e->previous ? e : NULL;
+}
+
+bool vp__expr_is_foreign(uint32_t slot) {
+    return slot >> INDEX_BITS && slot >> INDEX_BITS != my_table()->number;
+}
+
+vp__expr *vp__expr_leaf(vp__storage *s, vp__buffer *buffer, vp_dtype dtype, int64_t offset,
+                        int ndim, const int64_t *dims, const int64_t *strides, bool late,
+                        const char *where) {
+    vp__expr *e = vp__expr_new(VP__EXPR_LEAF, ndim, where);
+    if (e->generation == 0) return e;
+    vp__storage_capture(s);
+    e->storage = s;
+    if (buffer) vp__buffer_retain(buffer);
+    e->buffer = buffer;
+    e->dtype = (uint8_t)dtype;
+    e->offset = offset;
+    e->leaves = 1;
+    e->late = late;
+    if (!late) {
+        for (int i = 0; i < ndim; i++) {
+            e->dims[i] = dims[i];
+            e->strides[i] = strides[i];
+        }
+        e->count = vp__shape_count(ndim, dims, 1);
+        e->dense = vp__layout_is_dense(ndim, dims, strides, vp__dtype[dtype].size);
+    }
+    return e;
+}

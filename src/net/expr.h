@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Expressions: results nobody named yet. Each is a tree, because an expression is used
+ * once; the tree under one expression is an open segment. Its leaves have captured the
+ * storages they read, so whatever the program writes next, it sees what was there.
+ *
+ * Expressions belong to the thread that issued them; nothing here is shared.
+ */
+#ifndef VP_NET_EXPR_H
+#define VP_NET_EXPR_H
+
+#include "array/storage.h"
+#include "ops/ops.h"
+
+typedef enum {
+    VP__EXPR_FREE,
+    VP__EXPR_LEAF,   /* a view of a storage */
+    VP__EXPR_CONST,  /* a scalar */
+    VP__EXPR_OP,     /* an element-wise operation, or a conversion */
+    VP__EXPR_REDUCE,
+    VP__EXPR_COUNT,  /* how many elements the reduction just before it folds into one */
+    VP__EXPR_POISON, /* an error */
+} vp__expr_kind;
+
+enum { VP__EXPR_AXES = 4 }; /* axes kept in the record itself */
+
+/* What one segment may hold; a fuller one is closed. */
+enum { VP__SEGMENT_STEPS = 48, VP__SEGMENT_LEAVES = 24 };
+
+typedef struct vp__expr {
+    uint32_t slot, generation;
+    uint8_t kind, op, dtype, type; /* type: the working type of op */
+    uint8_t nargs;
+    int8_t ndim;
+    bool late;      /* dims are not known yet (ndim is) */
+    bool keepdims;
+    bool dense;     /* a leaf without gaps in C or other axis order */
+    uint32_t axes;  /* reduced */
+    uint16_t steps, leaves; /* of the whole tree */
+    float cost;     /* estimated nanoseconds of the whole tree */
+    int64_t count;  /* elements, when not late */
+    struct vp__expr *arg[3];
+    vp__storage *storage; /* LEAF: captured */
+    vp__buffer *buffer;   /* LEAF: when it is a view of a named array, held; else NULL */
+    int64_t offset;
+    union {
+        uint64_t u64[2];
+        double f64[2];
+    } value; /* CONST: in dtype's representation from byte 0 */
+    vp__error *error; /* POISON */
+    const char *where;
+    int64_t *dims, *strides; /* strides: of a LEAF */
+    int64_t own_axes[2 * VP__EXPR_AXES];
+    struct vp__expr *previous, *next; /* among the thread's open ones; only roots are linked */
+    uint32_t depth;                   /* scope it was made in */
+} vp__expr;
+
+/* A fresh expression of the calling thread with room for ndim axes (dims and strides). */
+vp__expr *vp__expr_new(vp__expr_kind kind, int ndim, const char *where);
+/* Frees the whole tree and what it holds. */
+void vp__expr_free(vp__expr *e);
+/* An expression that only carries an error; takes the error over. */
+vp__expr *vp__expr_poison(vp__error *error, const char *where);
+
+/* Roots are listed so that scopes, writes and waits find them. */
+void vp__expr_link(vp__expr *e);
+void vp__expr_unlink(vp__expr *e);
+vp__expr *vp__expr_roots(void); /* first of the calling thread's, through ->next */
+
+/* Handles: a slot and generation that belong to this thread, or NULL. */
+vp__expr *vp__expr_find(uint32_t slot, uint32_t generation);
+/* Whether the handle was made by another thread (for the error message). */
+bool vp__expr_is_foreign(uint32_t slot);
+
+/* A leaf that reads a view of a storage; captures the storage. */
+vp__expr *vp__expr_leaf(vp__storage *s, vp__buffer *buffer, vp_dtype dtype, int64_t offset,
+                        int ndim, const int64_t *dims, const int64_t *strides, bool late,
+                        const char *where);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Library operations as work of the net: everything that is not a kernel. They end the
+ * segments of their operands, read them as arrays, and are gated, placed and split like any
+ * other node.
+ */
+#ifndef VP_NET_LIBRARY_H
+#define VP_NET_LIBRARY_H
+
+#include "net/net.h"
+
+typedef enum {
+    VP__LIB_COPY,        /* same elements in C or column order */
+    VP__LIB_SORT,
+    VP__LIB_ARGSORT,
+    VP__LIB_CUMSUM,
+    VP__LIB_CUMPROD,
+    VP__LIB_FIND,        /* flat positions of true elements */
+    VP__LIB_NONZERO,     /* their positions by axis, [count, ndim] */
+    VP__LIB_GATHER,
+    VP__LIB_SCATTER,
+    VP__LIB_CONCATENATE,
+    VP__LIB_MATMUL,
+    VP__LIB_GENERATE,
+    VP__LIB_KINDS
+} vp__lib_kind;
+
+enum { VP__FANCY_ITEMS = 8 };
+
+typedef struct {
+    vp__lib_kind kind;
+    int axis;
+    bool column_major;          /* COPY, GENERATE: storage order of the result */
+    /* GENERATE: element number i in storage order (or i, j for eye) is start + step * i. */
+    bool eye, in_integers;
+    bool ends;                  /* the last element is exactly `stop` */
+    int64_t istart, istep, diagonal;
+    double start, step, stop;
+    /* GATHER, SCATTER: item i selects along base axis item_axis[i]; a mask of m axes has
+     * become positions [count, m] and selects along m axes from there. */
+    int nitems, at;
+    int item_axis[VP__FANCY_ITEMS], item_mask[VP__FANCY_ITEMS];
+} vp__lib_params;
+
+/* Issues an operation. in[i] are consumed. dims: the result's, NULL when they follow only
+ * from late inputs or from running; ndim is always known. */
+void vp__library_issue(const vp__lib_params *p, vp_dtype dtype, int nin, vp__expr **in,
+                       int ndim, const int64_t *dims, const char *name, const char *where,
+                       vp__value *out);
+
+/* Issues a write into target by index (SCATTER): in[] are the indices, then the value. */
+vp__error *vp__library_put(const vp__lib_params *p, const vp__target *t, int nin,
+                           vp__expr **in, const char *where);
+
+/* Copies all of one storage to another of the same size, failures included. */
+bool vp__copy_storage(vp__storage *to, vp__storage *from, const char *where);
+
+/* The dims of a gather's result; an error when the index shapes do not broadcast. */
+vp__error *vp__gather_dims(const vp__lib_params *p, int base_ndim, const int64_t *base_dims,
+                           const int *item_ndim, const int64_t *const *item_dims,
+                           const char *where, int *ndim, int64_t *dims);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The library operations behind vp__work: how each sizes itself, splits and runs.
+ */
+#ifndef VP_NET_LIBRARY_WORK_H
+#define VP_NET_LIBRARY_WORK_H
+
+#include "net/library.h"
+
+const vp__work *vp__library_work(vp__lib_kind kind);
+/* A byte copy that hands poison on instead of inheriting it. */
+const vp__work *vp__library_copy_work(void);
+
+size_t vp__library_payload(void);
+void vp__library_set(vp__node *n, const vp__lib_params *p);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A node of the execution net: work whose inputs, sizes or target may not be ready yet. It
+ * moves itself along: sized, placed, run, stored, completed, each step taken by whoever
+ * delivers the last signal that step waits for. Nothing looks at the net from outside.
+ *
+ * Inputs gate computing; earlier accesses to the target gate only the store. A node that
+ * may not store yet computes into a temporary, and the one who opens the gate stores.
+ */
+#ifndef VP_NET_NODE_H
+#define VP_NET_NODE_H
+
+#include "array/dtype.h"
+#include "array/storage.h"
+#include "net/core.h"
+
+/* What a node waits for. Each counter starts at one, which the node's own progress drops. */
+typedef enum { VP__WAIT_SIZE, VP__WAIT_CONFIG, VP__WAIT_INPUT, VP__WAIT_STORE, VP__NWAITS } vp__wait;
+/* A waiter's code beyond those: `who` is a vp__event. */
+enum { VP__WAIT_EVENT = VP__NWAITS };
+
+/* What a thread waits for. */
+typedef struct {
+    _Atomic int remaining; /* signals to come */
+    _Atomic int done;      /* 1 when none are left; the sleeping thread's condition */
+    vp__core *core;
+} vp__event;
+
+/* An array a node reads. dims and strides have ndim entries; when `late`, they are those
+ * of the whole storage and are filled in when it has been sized. */
+typedef struct {
+    vp__storage *storage;
+    vp__group *group;     /* the read in the storage's log; NULL when not entered */
+    uint64_t sequence;
+    vp__region region;
+    int64_t offset;
+    int64_t *dims, *strides;
+    int8_t ndim;
+    uint8_t dtype;
+    bool late;
+} vp__input;
+
+typedef struct vp__work vp__work;
+
+struct vp__node {
+    vp__node *next;             /* in an inbox or a ready list */
+    const vp__work *work;
+    const char *name, *where;   /* the instruction, and the user's line */
+    uint64_t id;
+    _Atomic int32_t waits[VP__NWAITS];
+    _Atomic int32_t refs;       /* the node itself + tickets in queues */
+    _Atomic bool started;
+    size_t bytes;               /* of this block */
+
+    int32_t ninputs;
+    vp__input *in;
+
+    /* The value: its type and, once sized, its layout. */
+    uint8_t dtype;
+    int8_t ndim;
+    int64_t *dims, *strides;
+
+    /* Where the value goes: a storage of its own (result), or a view of an existing one. */
+    vp__storage *result;
+    vp__group *write;
+    uint64_t write_sequence;
+    vp__region write_region;
+    bool is_put;                /* result is an existing storage; the target view is: */
+    bool fits;                  /* value and target agree in shape: may be stored directly */
+    int8_t target_ndim;
+    int64_t target_offset;
+    int64_t *target_dims, *target_strides;
+
+    char *out;                  /* where pieces write the value */
+    const int64_t *out_strides;
+    char *temporary;            /* out, when it is not the final place */
+    int64_t temporary_bytes;
+
+    vp__error *error;           /* set once by the first thing that fails, under error_lock */
+    vp__spinlock error_lock;
+
+    int32_t home;               /* core it was placed on */
+    float cost;                 /* estimated nanoseconds, booked at home */
+    int32_t key;                /* kind of work, for the cost model */
+    int64_t promised;           /* bytes counted as in flight until allocated or completed */
+    uint64_t began;             /* clock ticks at the start of its run */
+
+    int64_t pieces;
+    _Atomic int64_t next_piece, pieces_left;
+
+    void *payload;              /* of the work, allocated with the node */
+};
+
+/* A kind of work. All functions but `piece` and `begin` are optional. */
+struct vp__work {
+    /* Every input's size is known: find dims, strides (of the value) and n->cost. */
+    vp__error *(*size)(vp__node *n);
+    /* Inputs are complete and `out` has memory: set n->pieces (>= 1) for the first phase. */
+    void (*begin)(vp__node *n);
+    void (*piece)(vp__node *n, int64_t piece, vp__core *core);
+    /* All pieces of a phase have run: sets n->pieces for another phase and returns true, or
+     * returns false. */
+    bool (*next)(vp__node *n, vp__core *core);
+    /* Stores the value into the target (only for puts); NULL: convert-free broadcast copy. */
+    void (*store)(vp__node *n);
+    void (*deinit)(vp__node *n);
+    bool sizes_when_run;    /* the value's size comes out of running (find): no `size` */
+    bool stores_only;       /* nothing to compute before the store */
+    bool copies_poison;     /* hands its input's failures on region by region */
+};
+
+/* A node of `work` with room for ninputs inputs of ndims axes in all, a value of ndim axes,
+ * a target of target_ndim axes and payload_bytes of payload. NULL without memory. */
+vp__node *vp__node_new(const vp__work *work, const char *name, const char *where,
+                       int ninputs, int input_axes, int ndim, int target_ndim,
+                       size_t payload_bytes);
+
+/* Adds an input; takes over one reference to the storage. */
+vp__input *vp__node_add_input(vp__node *n, vp__storage *s, vp_dtype dtype, int64_t offset,
+                              int ndim, const int64_t *dims, const int64_t *strides);
+
+/* Enters the accesses and lets the node go; it is not the caller's any more. Set before:
+ * inputs, dtype, result (the node takes a reference of its own), write_region; dims,
+ * strides and cost unless work->size finds them; for a put the target. */
+void vp__node_submit(vp__node *n);
+
+/* Steps, called by signals. */
+void vp__node_signal(vp__node *n, int what);
+
+/* Stores the value into its target; the last of the store's signals calls it. */
+void vp__node_store(vp__node *n);
+
+/* Publishes a late size: dims and strides of n are set. Allocates nothing. */
+void vp__node_publish_size(vp__node *n);
+
+/* The error the node's inputs hand it, not retained; NULL if none. */
+vp__error *vp__node_inherited(const vp__node *n);
+
+/* Notes that the node failed; takes over the error. The first one counts. */
+void vp__node_fail(vp__node *n, vp__error *e);
+
+/* Runs a node or a ticket taken from a queue, then whatever it made ready. */
+void vp__node_run(vp__core *core, vp__node *n);
+
+/* Adds waiters to what this thread has to signal; delivers unless it is at it already. */
+void vp__signals_deliver(vp__core *core, vp__waiter *list);
+/* Queues what delivering found ready; keeps the first one of this core's for the caller when
+ * `keep`, and returns it. */
+vp__node *vp__ready_take(vp__core *core, bool keep);
+
+void vp__node_unref(vp__node *n);
+
+/* Addresses: element 0,0,… of an input or of the value. */
+static inline char *vp__input_data(const vp__input *in) {
+    return atomic_load_explicit(&in->storage->host, memory_order_relaxed) + in->offset;
+}
+
+/* In flight: bounded by helping (limits.c). */
+extern _Atomic int64_t vp__nodes_in_flight, vp__bytes_promised;
+
+#endif

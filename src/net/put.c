@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writing into part of an array: whether the buffer gets new storage first (renaming),
+ * whether the write can happen at once on the caller, or becomes a node whose store waits.
+ */
+#include <string.h>
+
+#include "array/pool.h"
+#include "array/shape.h"
+#include "lib/lib.h"
+#include "net/issue.h"
+#include "net/library.h"
+#include "net/tuning.h"
+#include "trace/trace.h"
+
+/* How many leaves read s, and whether any of them reads other elements than the target's
+ * own in the target's order: then the value must not be computed in place. */
+static int own_reads(const vp__expr *e, const vp__storage *s, const vp__target *t,
+                     bool *elsewhere) {
+    if (e->kind == VP__EXPR_LEAF) {
+        if (e->storage != s) return 0;
+        bool same = !e->late && e->offset == t->offset && e->ndim == t->ndim;
+        for (int i = 0; same && i < t->ndim; i++)
+            same = e->dims[i] == t->dims[i] && (e->strides[i] == t->strides[i] || e->dims[i] < 2);
+        if (!same) *elsewhere = true;
+        return 1;
+    }
+    int n = 0;
+    for (int i = 0; i < e->nargs; i++) n += own_reads(e->arg[i], s, t, elsewhere);
+    if (e->kind == VP__EXPR_REDUCE && n) *elsewhere = true;
+    return n;
+}
+
+/* Gives the buffer a new storage with the same contents (unless `whole`), or NULL. The
+ * buffer's lock is held. */
+static vp__storage *rename_buffer(vp__buffer *b, bool whole, const char *where) {
+    vp__storage *old = b->storage;
+    vp__storage *s = vp__storage_new(old->bytes);
+    if (!s) return NULL;
+    vp__count(&vp__core_self()->counters.renamed, 1);
+    vp__trace(VP__TR_RENAME, 0, where, (uint64_t)old->bytes);
+    if (!whole && !vp__copy_storage(s, old, where)) {
+        vp__storage_release(s);
+        return NULL;
+    }
+    vp__buffer_rename(b, s);
+    return s;
+}
+
+vp__storage *vp__prepare_write(vp__buffer *b, const vp__region *region, bool whole,
+                               int own_captures, const char *where, vp__error **error) {
+    vp__spin_lock(&b->lock);
+    vp__storage *s = b->storage;
+    if (s->read_only) {
+        *error = vp__error_new(VP_ERR_VALUE, where,
+                               "this array borrows read-only memory and cannot be written");
+        vp__spin_unlock(&b->lock);
+        return NULL;
+    }
+    if (!s->borrowed && vp__storage_captures(s) > (uint32_t)own_captures) {
+        /* Only our own expressions can be closed; closing may issue, so not under a lock. */
+        vp__storage_retain(s);
+        vp__spin_unlock(&b->lock);
+        vp__materialise_readers(s);
+        vp__storage_release(s);
+        vp__spin_lock(&b->lock);
+        s = b->storage;
+    }
+    vp__spin_lock(&s->lock);
+    bool shared = atomic_load_explicit(&s->sharers, memory_order_relaxed) > 1;
+    bool captured = vp__storage_captures(s) > (uint32_t)own_captures;
+    bool readers = vp__log_has_readers(&s->log, region);
+    bool busy = vp__log_conflicts(&s->log, true, region);
+    vp__spin_unlock(&s->lock);
+    /* A whole overwrite also leaves an earlier failure behind. */
+    bool failed = atomic_load_explicit(&s->poison, memory_order_acquire) != NULL;
+    bool rename = shared || captured || (readers && s->bytes <= vp__tuning.copy_bytes) ||
+                  (whole && (busy || failed));
+    if (rename && !s->borrowed) {
+        vp__storage *fresh = rename_buffer(b, whole, where);
+        if (!fresh) {
+            *error = vp__issue_no_memory(where);
+            vp__spin_unlock(&b->lock);
+            return NULL;
+        }
+        s = fresh;
+    }
+    vp__storage_retain(s);
+    vp__spin_unlock(&b->lock);
+    return s;
+}
+
+/* Whether the target is all of its storage. */
+static bool covers(const vp__target *t, const vp__storage *s) {
+    int size = vp__dtype[t->dtype].size;
+    return t->offset == 0 && vp__shape_count(t->ndim, t->dims, size) * size == s->bytes &&
+           vp__layout_is_dense(t->ndim, t->dims, t->strides, size);
+}
+
+/* Computes and stores on this thread; the write is entered, nothing before it is pending. */
+static vp__error *put_now(const vp__target *t, vp__storage *s, vp__expr *value,
+                          const vp__segment *seg, vp__expr *const *leaves, bool in_place) {
+    if (!vp__storage_allocate(s)) return vp__issue_no_memory(value->where);
+    char *to = atomic_load_explicit(&s->host, memory_order_relaxed) + t->offset;
+    if (in_place) return vp__issue_run_now(seg, leaves, NULL, NULL, to, t->strides, value->where);
+    int size = vp__dtype[t->dtype].size;
+    int64_t bytes = value->count * size;
+    char *temporary = vp__pool_alloc((size_t)bytes);
+    if (!temporary) return vp__issue_no_memory(value->where);
+    vp__value v;
+    vp__value_init(&v, value);
+    vp__error *error = vp__issue_run_now(seg, leaves, &v, NULL, temporary, NULL, value->where);
+    if (!error) {
+        int64_t strides[VP__MAXDIM];
+        vp__shape_expand_strides(t->ndim, t->dims, v.ndim, v.dims, v.strides, strides);
+        vp__view out = {to, t->dims, t->strides, t->ndim, t->dtype};
+        vp__view in = {temporary, t->dims, strides, t->ndim, t->dtype};
+        vp__lib_copy(&out, &in, 0, 1);
+    }
+    vp__pool_free(temporary, (size_t)bytes);
+    return error;
+}
+
+/* Enters the write if it need not wait. */
+static vp__group *enter_if_free(vp__storage *s, const vp__region *r, uint64_t *sequence) {
+    int waits = 0;
+    vp__group *g = NULL;
+    vp__spin_lock(&s->lock);
+    *sequence = s->log.sequence;
+    if (!vp__log_conflicts(&s->log, true, r))
+        g = vp__log_enter(&s->log, true, r, NULL, 0, &waits);
+    vp__spin_unlock(&s->lock);
+    return g;
+}
+
+vp__error *vp__put(const vp__target *t, vp__expr *value, const char *where) {
+    vp__error *error = NULL;
+    vp__spin_lock(&t->buffer->lock);
+    vp__storage *current = t->buffer->storage;
+    bool whole = covers(t, current);
+    bool elsewhere = false;
+    int own = own_reads(value, current, t, &elsewhere);
+    vp__spin_unlock(&t->buffer->lock);
+    vp__region region = vp__region_of(t->offset, t->ndim, t->dims, t->strides,
+                                      vp__dtype[t->dtype].size);
+    /* A whole overwrite whose value reads the old contents elsewhere takes new storage
+     * instead of a temporary. */
+    vp__storage *s = vp__prepare_write(t->buffer, &region, whole, own, where, &error);
+    if (!s) {
+        vp__expr_free(value);
+        return error;
+    }
+    vp__step steps[VP__SEGMENT_STEPS];
+    vp__expr *leaves[VP__SEGMENT_LEAVES];
+    vp__segment seg;
+    vp__segment_build(&seg, steps, value, leaves);
+    bool fits = !value->late && vp__shape_equal(value->ndim, value->dims, t->ndim, t->dims);
+    if (vp__issue_is_tiny(value) && vp__issue_leaves_ready(leaves, seg.nleaves)) {
+        uint64_t sequence;
+        vp__group *g = enter_if_free(s, &region, &sequence);
+        if (g) {
+            error = value->kind == VP__EXPR_POISON ? value->error
+                                                   : vp__issue_leaf_error(leaves, seg.nleaves);
+            vp__error_retain(error);
+            bool in_place = fits && (s != current || own == 0 || !elsewhere);
+            if (!error) error = put_now(t, s, value, &seg, leaves, in_place);
+            if (error) vp__storage_poison(s, error, &region, sequence);
+            vp__core *core = vp__core_self();
+            vp__signals_deliver(core, vp__access_finish(g));
+            vp__ready_take(core, false);
+            vp__expr_free(value);
+            vp__storage_release(s);
+            return NULL;
+        }
+    }
+    vp__admit(value->late ? 0 : value->count * vp__dtype[t->dtype].size);
+    vp__node *n = vp__issue_node(value, &seg, leaves, t->ndim);
+    if (n) {
+        n->is_put = true;
+        n->fits = fits;
+        n->result = s;
+        n->write_region = region;
+        n->target_offset = t->offset;
+        memcpy(n->target_dims, t->dims, (size_t)t->ndim * sizeof(int64_t));
+        memcpy(n->target_strides, t->strides, (size_t)t->ndim * sizeof(int64_t));
+        vp__node_submit(n);
+    } else {
+        error = vp__issue_no_memory(where);
+    }
+    vp__expr_free(value);
+    vp__storage_release(s);
+    return error;
+}

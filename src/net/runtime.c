@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The runtime's beginning, end and forks. Workers stop at the end of a piece: a fork joins
+ * them, so that the child inherits a net that nobody is working on, and both sides start
+ * their own again with the next node.
+ */
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "base/config.h"
+#include "net/net.h"
+#include "ops/kernels.h"
+#include "trace/trace.h"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void before_fork(void) { vp__workers_stop(); }
+
+/* Work may be queued already; with workers gone it would wait for the next caller. */
+static void after_fork(void) {
+    if (atomic_load_explicit(&vp__nodes_in_flight, memory_order_relaxed) > 0)
+        vp__workers_start();
+}
+
+static void init(void) {
+    const vp__config *config = vp__config_get();
+    vp__clock_init();
+    vp__trace_init();
+    vp__kernels_get();
+    vp__placeable = config->sync ? 1 : config->threads;
+    if (vp__placeable > VP__MAX_CORES / 2) vp__placeable = VP__MAX_CORES / 2;
+    for (int i = 0; i < vp__placeable; i++) {
+        vp__core *c = vp__core_new();
+        if (!c) {
+            vp__placeable = i ? i : 1;
+            break;
+        }
+        /* Core 0 waits for the first calling thread; the others are the workers'. */
+        atomic_store_explicit(&c->used, i > 0, memory_order_relaxed);
+    }
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+void vp__net_init(void) { pthread_once(&once, init); }
+
+/* The library goes, or the process: nobody may run our code after this. */
+__attribute__((destructor)) static void finish(void) { vp__workers_stop(); }

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Waiting. A caller that must wait works: it runs whatever is ready, here or stolen, until
+ * what it waits for has happened, and sleeps only when there is nothing to run.
+ */
+#include "array/pool.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/spin.h"
+#include "net/net.h"
+#include "net/tuning.h"
+#include "trace/trace.h"
+
+enum { SPIN_NS = 20000, NAP_NS = 200000 };
+
+/* Runs something; false if there was nothing. */
+static bool help(vp__core *core) {
+    vp__node *n = vp__core_find(core);
+    if (n) vp__node_run(core, n);
+    return n != NULL;
+}
+
+static void wait_event(vp__event *e) {
+    vp__core *core = e->core;
+    vp__trace(VP__TR_WAIT_BEGIN, 0, "wait", 0);
+    uint64_t idle_since = 0;
+    /* acquire pairs with the release (seq_cst store) of whoever fires the event. */
+    while (!atomic_load_explicit(&e->done, memory_order_acquire)) {
+        if (help(core)) {
+            idle_since = 0;
+            continue;
+        }
+        uint64_t now = vp__clock_ticks();
+        if (!idle_since) idle_since = now;
+        if (vp__clock_ns(now - idle_since) < SPIN_NS) vp__spin_pause();
+        else vp__core_sleep(core, &e->done, NAP_NS);
+    }
+    vp__trace(VP__TR_WAIT_END, 0, "wait", 0);
+}
+
+static void event_init(vp__event *e, int remaining) {
+    atomic_init(&e->remaining, remaining);
+    atomic_init(&e->done, 0);
+    e->core = vp__core_self();
+}
+
+void vp__wait_sized(vp__storage *s) {
+    if (vp__storage_is_sized(s)) return;
+    vp__event e;
+    event_init(&e, 1);
+    vp__waiter *w = vp__waiter_new(&e, VP__WAIT_EVENT);
+    if (!w) {
+        /* No memory even for this: look again and again, working meanwhile. */
+        while (!vp__storage_is_sized(s))
+            if (!help(e.core)) vp__spin_pause();
+        return;
+    }
+    if (vp__waitlist_push(&s->late->sized, w)) wait_event(&e);
+    else vp__waiter_free(w);
+}
+
+vp__error *vp__observe(vp__storage *s, const vp__region *r, vp__group **group) {
+    vp__event e;
+    enum { ATTACHING = 1 << 20 };
+    event_init(&e, ATTACHING);
+    int waits = 0;
+    uint64_t sequence = 0;
+    for (;;) {
+        vp__spin_lock(&s->lock);
+        sequence = s->log.sequence;
+        *group = vp__log_enter(&s->log, false, r, &e, VP__WAIT_EVENT, &waits);
+        vp__spin_unlock(&s->lock);
+        if (*group) break;
+        vp__pool_trim();
+        help(e.core);
+    }
+    /* Drop what attaching held; with nothing left to wait for, done stays unset and unused. */
+    int left = atomic_fetch_sub_explicit(&e.remaining, ATTACHING - waits,
+                                         memory_order_acq_rel) - (ATTACHING - waits);
+    if (left > 0) wait_event(&e);
+    return vp__error_retain(vp__storage_error(s, r, sequence));
+}
+
+void vp__observe_end(vp__group *group) {
+    vp__core *core = vp__core_self();
+    vp__signals_deliver(core, vp__access_finish(group));
+    vp__ready_take(core, false);
+}
+
+void vp__drain(void) {
+    vp__core *core = vp__core_self();
+    uint64_t idle_since = 0;
+    while (atomic_load_explicit(&vp__nodes_in_flight, memory_order_acquire) > 0) {
+        if (help(core)) {
+            idle_since = 0;
+            continue;
+        }
+        uint64_t now = vp__clock_ticks();
+        if (!idle_since) idle_since = now;
+        if (vp__clock_ns(now - idle_since) < SPIN_NS) vp__spin_pause();
+        else vp__core_sleep(core, NULL, SPIN_NS);
+    }
+}
+
+static bool has_room(int64_t bytes) {
+    if (atomic_load_explicit(&vp__nodes_in_flight, memory_order_relaxed) >= vp__tuning.max_nodes)
+        return false;
+    int64_t promised = atomic_load_explicit(&vp__bytes_promised, memory_order_relaxed) + bytes;
+    int64_t limit = vp__config_get()->memory;
+    if (promised < limit / 16) return true; /* too little to look closer */
+    vp__pool_stat stat;
+    vp__pool_stats(&stat);
+    return promised + stat.in_use <= limit;
+}
+
+void vp__admit(int64_t bytes) {
+    if (has_room(bytes > 0 ? bytes : 0)) return;
+    vp__core *core = vp__core_self();
+    vp__count(&core->counters.limit_waits, 1);
+    vp__trace(VP__TR_LIMIT, 0, "limit", (uint64_t)bytes);
+    /* When nothing has completed for a while, nothing in flight can free memory: go on. */
+    int64_t before = atomic_load_explicit(&vp__nodes_in_flight, memory_order_relaxed);
+    uint64_t since = vp__clock_ticks();
+    while (!has_room(bytes)) {
+        help(core);
+        int64_t now = atomic_load_explicit(&vp__nodes_in_flight, memory_order_relaxed);
+        if (now == 0) break;
+        if (now != before) {
+            before = now;
+            since = vp__clock_ticks();
+        } else if (vp__clock_ns(vp__clock_ticks() - since) > 2000000) {
+            break;
+        }
+    }
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the kernel sources share. They are compiled once per instruction set, with VP_ISA
+ * naming it; VP__ISA(f) is f's name in this one.
+ */
+#ifndef VP_OPS_KERNELS_COMMON_H
+#define VP_OPS_KERNELS_COMMON_H
+
+#include <assert.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "ops/kernels.h"
+
+#define VP__ISA_PASTE_(f, isa) f##_##isa
+#define VP__ISA_PASTE(f, isa) VP__ISA_PASTE_(f, isa)
+#define VP__ISA(f) VP__ISA_PASTE(f, VP_ISA)
+
+/* The parts of one instruction set's table, each from its own source. */
+void VP__ISA(vp__kernels_fill)(vp__kernels *k);
+void VP__ISA(vp__kernels_fill_narrow)(vp__kernels *k);
+void VP__ISA(vp__kernels_fill_wide)(vp__kernels *k);
+void VP__ISA(vp__kernels_fill_float)(vp__kernels *k);
+void VP__ISA(vp__kernels_fill_complex)(vp__kernels *k);
+void VP__ISA(vp__kernels_fill_move)(vp__kernels *k);
+void VP__ISA(vp__reduce_fill)(vp__kernels *k);
+
+/* Before a loop whose iterations are independent: vectorise it whatever the cost model
+ * thinks of short runs, so that one machine code serves every element. */
+#define VP__SIMD _Pragma("omp simd")
+#define VP__NOINLINE __attribute__((noinline))
+
+/* The C type, component type and class of each element type. */
+#define VP_DTYPE(id, name, ctype, cls, real) typedef ctype vp__elem_##id;
+#include "array/dtype.def"
+#define VP_DTYPE(id, name, ctype, cls, real) typedef vp__elem_##real vp__real_##id;
+#include "array/dtype.def"
+#define VP_DTYPE(id, name, ctype, cls, real) enum { vp__class_##id = VP__CLASS_##cls };
+#include "array/dtype.def"
+
+/* Copies `have` elements to dst and repeats the first one up to `want`, so that padding
+ * meets no special case that its neighbours do not. */
+static inline void vp__pad_load(void *dst, const void *src, size_t size, int64_t have,
+                                int64_t want) {
+    memcpy(dst, src, (size_t)have * size);
+    for (int64_t i = have; i < want; i++) memcpy((char *)dst + (size_t)i * size, src, size);
+}
+
+#endif

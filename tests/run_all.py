@@ -1,0 +1,315 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that must hold, section by section: what `make test` runs.
+
+Each section builds what it needs, runs it, and says how many checks passed, failed and
+were skipped. A section that fails does not stop the next one. The last line is the total,
+`N passed, N failed`, and the exit status is non-zero when anything failed.
+
+    tests/run_all.py               all sections
+    tests/run_all.py plain fuzz    only these
+
+Programs that count for themselves print a line `N passed, N failed[, N skipped]`; any
+other program is one check that its exit status decides (0 passed, 77 skipped).
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$", re.M)
+SKIPPED = 77
+
+
+class Tally:
+    """What the checks of one section, or of all of them, came to."""
+
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def add(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
+    def __str__(self):
+        text = f"{self.passed} passed, {self.failed} failed"
+        return text + (f", {self.skipped} skipped" if self.skipped else "")
+
+
+class Section:
+    """Runs programs for one section and keeps its tally."""
+
+    broken = set()  # build folders that failed: their errors are shown once
+
+    def __init__(self, name, options):
+        self.name = name
+        self.options = options
+        self.tally = Tally()
+
+    def run(self, command, timeout=600, env=None):
+        """Runs a command to its end; returns its exit status and its output."""
+        command = [str(part) for part in command]
+        try:
+            done = subprocess.run(command, cwd=ROOT, timeout=timeout, text=True,
+                                  errors="replace", stdin=subprocess.DEVNULL,
+                                  env={**os.environ, **(env or {})},
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            return done.returncode, done.stdout
+        except subprocess.TimeoutExpired as late:
+            text = late.stdout or b""
+            text = text.decode(errors="replace") if isinstance(text, bytes) else text
+            return 124, text + f"\nstill running after {timeout} s\n"
+        except OSError as error:
+            return 127, f"{command[0]}: {error.strerror}\n"
+
+    def record(self, what, status, output):
+        """Counts the outcome of one program, and shows its output if it failed."""
+        counts = COUNTS.findall(output)
+        if counts:
+            one = Tally()
+            one.passed, one.failed, one.skipped = (int(n or 0) for n in counts[-1])
+            if status != 0 and one.failed == 0:
+                one.failed = 1
+            self.tally.add(one)
+            failed = one.failed
+        else:
+            failed = status not in (0, SKIPPED)
+            self.tally.passed += status == 0
+            self.tally.skipped += status == SKIPPED
+            self.tally.failed += failed
+        if failed:
+            print(f"  FAIL {what} (exit status {status})")
+        elif status == SKIPPED:
+            print(f"  skip {what}")
+        if failed or status == SKIPPED:
+            for line in output.rstrip().splitlines()[-200:]:
+                print("    " + line)
+        sys.stdout.flush()
+        return not failed
+
+    def check(self, what, command, timeout=600, env=None):
+        """Runs a command as one check (or as many as it counts itself)."""
+        return self.record(what, *self.run(command, timeout, env))
+
+    def left_out(self, why):
+        self.tally.skipped += 1
+        print(f"  skip {why}")
+
+    def build(self, folder, setup=(), targets=(), compiler=None):
+        """Configures a build folder if need be and builds; a failure counts as one."""
+        folder = Path(folder)
+        if str(folder) in self.broken:
+            return self.record(f"build {folder}", 1, "it failed above\n")
+        self.broken.add(str(folder))  # until it is known not to be
+        if not (folder / "build.ninja").exists():
+            env = {"CC": compiler} if compiler else {}
+            status, output = self.run(["meson", "setup", folder, *setup], env=env)
+            if status != 0:
+                return self.record(f"configure {folder}", status, output)
+        start = time.monotonic()
+        status, output = self.run(
+            ["ninja", "-C", folder, "-j", self.options.jobs, *targets], timeout=900)
+        if status != 0:
+            return self.record(f"build {folder}", status, output)
+        self.broken.discard(str(folder))
+        seconds = time.monotonic() - start
+        if seconds > 1:
+            print(f"  built {folder} in {seconds:.0f} s", flush=True)
+        return True
+
+    def suite(self, folder, prefix=(), env=None):
+        """Runs the C tests of one build folder."""
+        tests = Path(folder) / "tests" / "vproc-tests"
+        self.check("C tests", [*prefix, tests, "-j", self.options.jobs], 900, env)
+
+
+def introspect(section, what):
+    status, output = section.run(
+        ["meson", "introspect", section.options.build, "--" + what])
+    return json.loads(output) if status == 0 else []
+
+
+def plain(s):
+    """The C tests, as the library is built for users."""
+    if s.build(s.options.build):
+        s.suite(s.options.build)
+
+
+def asan(s):
+    """The C tests under the address and undefined-behaviour sanitizers."""
+    if s.build("build-asan", ["-Db_sanitize=address,undefined", "-Db_lundef=false",
+                              "-Dc_args=-fno-sanitize-recover=all"],
+               test_programs(), compiler="gcc"):
+        s.suite("build-asan", env=sanitizer_env())
+
+
+def tsan(s):
+    """The C tests under the thread sanitizer."""
+    if s.build("build-tsan", ["-Db_sanitize=thread", "-Db_lundef=false"],
+               test_programs(), compiler="gcc"):
+        s.suite("build-tsan", prefix=fixed_addresses(s), env=sanitizer_env())
+
+
+def test_programs():
+    """What a sanitizer build is for; the rest of the tree need not be built again."""
+    programs = ["tests/vproc-tests"]
+    if (ROOT / "tests" / "fuzz" / "meson.build").exists():
+        programs.append("tests/fuzz/vproc-fuzz")
+    return programs
+
+
+def sanitizer_env():
+    return {
+        "ASAN_OPTIONS": "abort_on_error=0:detect_stack_use_after_return=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+        # A forked child may start threads again: that is what the fork tests test.
+        "TSAN_OPTIONS": "halt_on_error=1:die_after_fork=0:second_deadlock_stack=1",
+    }
+
+
+def fixed_addresses(s):
+    """The thread sanitizer cannot map its shadow where the kernel randomises addresses
+    with more bits than it was built for; setarch turns that off where it is allowed."""
+    prefix = ["setarch", os.uname().machine, "-R"]
+    return prefix if s.run([*prefix, "true"])[0] == 0 else []
+
+
+def clang(s):
+    """Everything compiles with clang too, without a warning, and passes the C tests."""
+    if s.build("build-clang", compiler="clang"):
+        s.suite("build-clang")
+
+
+def header(s):
+    """vproc.h stands alone: strict C11 and C++17, with both compilers."""
+    strict = ["-Wall", "-Wextra", "-pedantic-errors", "-Werror", "-Iinclude", "-c",
+              "-o", "/dev/null"]
+    for compiler in ("gcc", "clang"):
+        s.check(f"{compiler}: C11", [compiler, "-std=c11", *strict, "tests/test_header.c"])
+    for compiler in ("g++", "clang++"):
+        s.check(f"{compiler}: C++17",
+                [compiler, "-std=c++17", *strict, "tests/test_header.cpp"])
+
+
+def examples(s):
+    """Every example runs, and valgrind finds neither errors nor leaks in it."""
+    if not s.build(s.options.build):
+        return
+    valgrind = ["valgrind", "--quiet", "--error-exitcode=9", "--leak-check=full",
+                "--show-leak-kinds=definite,indirect",
+                "--errors-for-leak-kinds=definite,indirect"]
+    listed = [t for t in introspect(s, "tests") if "vproc:examples" in t["suite"]]
+    for example in listed:
+        s.check(example["name"], example["cmd"], 60)
+        s.check(example["name"] + " under valgrind", [*valgrind, *example["cmd"]], 300)
+    if not listed:
+        s.left_out("no example is listed in examples/meson.build")
+
+
+def install(s):
+    """A program builds against the installed library, through pkg-config."""
+    if not s.build(s.options.build):
+        return
+    root = (ROOT / s.options.build / "installed").resolve()
+    shutil.rmtree(root, ignore_errors=True)
+    if not s.check("meson install", ["meson", "install", "-C", s.options.build, "--quiet",
+                                     "--no-rebuild", "--destdir", root]):
+        return
+    package = next(root.rglob("vproc.pc"))
+    find = ["pkg-config", "--cflags", "--libs", "vproc"]
+    env = {"PKG_CONFIG_PATH": str(package.parent), "PKG_CONFIG_SYSROOT_DIR": str(root),
+           "LD_LIBRARY_PATH": str(package.parent.parent)}
+    for name, compiler, source, static in (
+            ("c", ["gcc", "-std=c11"], "tests/test_header.c", False),
+            ("c-static", ["gcc", "-std=c11"], "tests/test_header.c", True),
+            ("c++", ["g++", "-std=c++17"], "tests/test_header.cpp", False)):
+        status, output = s.run(find + ["--static"] * static, env=env)
+        flags = output.split()
+        if static:  # take the archive where a shared library stands beside it
+            flags = ["-l:libvproc.a" if flag == "-lvproc" else flag for flag in flags]
+        if status == 0:
+            status, output = s.run([*compiler, source, "-o", root / name, *flags])
+        if status == 0:
+            status, output = s.run([root / name], 60, env)
+        s.record(f"a program against the installed library, {name}", status, output)
+
+
+def rules(s):
+    """Exported symbols, include order, licence lines."""
+    if s.build(s.options.build):
+        s.check("exported symbols", ["python3", "tools/check_symbols.py",
+                                     Path(s.options.build) / "libvproc.so"])
+    s.check("include order", ["python3", "tools/check_includes.py"])
+    s.check("file heads", ["python3", "tools/check_files.py"])
+
+
+def fuzz(s):
+    """Random programs: the net against one instruction at a time, for a minute."""
+    if not s.build(s.options.build):
+        return
+    # Half of the time plain, a quarter under each kind of sanitizer where it was built.
+    for folder, share, prefix in ((s.options.build, 2, []), ("build-asan", 4, []),
+                                  ("build-tsan", 4, fixed_addresses(s))):
+        fuzzer = ROOT / folder / "tests" / "fuzz" / "vproc-fuzz"
+        seconds = max(1, s.options.fuzz_seconds // share)
+        if fuzzer.exists():
+            s.check(f"random programs, {folder}", [*prefix, fuzzer, "--seconds", seconds],
+                    seconds + 120, sanitizer_env())
+        else:
+            s.left_out(f"no random-program generator in {folder}")
+
+
+def numpy(s):
+    """The same rows against NumPy: every script of tests/numpy/."""
+    scripts = sorted((ROOT / "tests" / "numpy").glob("check_*.py"))
+    python = next((p for p in ("python3", "/usr/bin/python3") if shutil.which(p)
+                   and s.run([p, "-c", "import numpy"])[0] == 0), None)
+    if not scripts:
+        return s.left_out("no scripts in tests/numpy/")
+    if not python:
+        return s.left_out("NumPy checks left out: python3 cannot import numpy")
+    if s.build(s.options.build, targets=["all", "tests/libvproc_kernels.so"]):
+        build = (ROOT / s.options.build).resolve()
+        for script in scripts:
+            s.check(script.name, [python, script], 300, env={
+                "VPROC_BUILD": str(build), "VPROC_LIBRARY": str(build / "libvproc.so")})
+
+
+SECTIONS = [plain, asan, tsan, clang, header, examples, install, rules, fuzz, numpy]
+
+
+def main():
+    names = {section.__name__: section for section in SECTIONS}
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sections", nargs="*", metavar="SECTION",
+                        help="run only these: " + ", ".join(names))
+    parser.add_argument("--build", default="build", help="the plain build's folder")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--fuzz-seconds", type=int, default=60)
+    options = parser.parse_args()
+    unknown = set(options.sections) - set(names)
+    if unknown:
+        parser.error(f"no section {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+
+    total, start = Tally(), time.monotonic()
+    for name in options.sections or names:
+        print(f"== {name}: {names[name].__doc__.splitlines()[0]}", flush=True)
+        section, section_start = Section(name, options), time.monotonic()
+        names[name](section)
+        total.add(section.tally)
+        print(f"   {section.tally} in {time.monotonic() - section_start:.0f} s", flush=True)
+    print(f"All sections took {time.monotonic() - start:.0f} s.")
+    print(total)
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

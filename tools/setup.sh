@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Makes sure the tools that `make` needs are there: tools/setup.sh build|test|check.
+# As root on Debian or Ubuntu it installs what is missing; otherwise it prints the one
+# command to run and stops. It runs before every make target, so when nothing is missing
+# it must return at once: it only looks for files and never asks the package manager.
+set -eu
+
+group=${1:-test}
+missing=()  # packages without which this target cannot run
+optional=() # packages that widen what is tested
+later=()    # packages that other targets will ask for
+
+need() { # need GROUPS COMMAND PACKAGE
+    command -v "$2" >/dev/null 2>&1 && return
+    case " $1 " in
+    *" $group "*) missing+=("$3") ;;
+    *) later+=("$3") ;;
+    esac
+}
+
+has_file() { # has_file PATH…: does one of them exist?
+    local path
+    for path in "$@"; do
+        [ -e "$path" ] && return 0
+    done
+    return 1
+}
+
+has_numpy() {
+    local python
+    for python in python3 /usr/bin/python3; do
+        "$python" -c 'import importlib.util as u; raise SystemExit(u.find_spec("numpy") is None)' \
+            2>/dev/null && return 0
+    done
+    return 1
+}
+
+need "build test check" g++ build-essential
+need "build test check" python3 python3
+need "build test check" meson meson
+need "build test check" ninja ninja-build
+need "build test check" pkg-config pkg-config
+need "test check" clang clang
+need "test" valgrind valgrind
+need "check" clang-format clang-format
+need "check" clang-tidy clang-tidy
+# Matrix products use OpenBLAS when it is there; the library opens it at run time.
+has_file /usr/lib/*/libopenblas.so.0 /usr/lib*/libopenblas*.so.0 \
+    /usr/local/lib/libopenblas*.so.0 || optional+=(libopenblas0-pthread)
+if [ "$group" = test ]; then
+    has_numpy || optional+=(python3-numpy)
+fi
+
+packages=("${missing[@]}" "${optional[@]}")
+[ ${#packages[@]} -eq 0 ] && exit 0
+
+if ! command -v apt-get >/dev/null 2>&1; then
+    echo "Missing, by their Debian names: ${packages[*]}"
+    [ ${#missing[@]} -eq 0 ] && exit 0
+    echo "Install them with this system's package manager, then run make again."
+    exit 1
+fi
+if [ "$(id -u)" -ne 0 ]; then
+    if [ ${#missing[@]} -eq 0 ]; then
+        echo "Going on without ${packages[*]} (sudo apt-get install -y ${packages[*]} adds that)."
+        exit 0
+    fi
+    echo "Some tools are missing. Run this, then make again:"
+    echo
+    # With what the other targets need, so that this has to be done once.
+    echo "    sudo apt-get update && sudo apt-get install -y" "${packages[@]}" "${later[@]}"
+    echo
+    exit 1
+fi
+
+echo "Installing ${packages[*]}"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -q >/dev/null || echo "apt-get update failed; trying with the lists there are."
+if [ ${#missing[@]} -gt 0 ]; then
+    apt-get install -y -q --no-install-recommends "${missing[@]}"
+fi
+if [ ${#optional[@]} -gt 0 ]; then
+    apt-get install -y -q --no-install-recommends "${optional[@]}" ||
+        echo "Going on without" "${optional[*]}"
+fi
