@@ -276,11 +276,11 @@ def numpy(s):
         return s.left_out("no scripts in tests/numpy/")
     if not python:
         return s.left_out("NumPy checks left out: python3 cannot import numpy")
-    if s.build(s.options.build, targets=["all", "tests/libvproc_kernels.so"]):
-        build = (ROOT / s.options.build).resolve()
+    if s.build(s.options.build, targets=["all", "shims"]):
         for script in scripts:
-            s.check(script.name, [python, script], 300, env={
-                "VPROC_BUILD": str(build), "VPROC_LIBRARY": str(build / "libvproc.so")})
+            shim = f"libvproc_{script.stem.removeprefix('check_')}.so"
+            shim = ROOT / s.options.build / "tests" / shim
+            s.check(script.name, [python, script] + ["--lib", shim] * shim.exists(), 300)
 
 
 SECTIONS = [plain, asan, tsan, clang, header, examples, install, rules, fuzz, numpy]

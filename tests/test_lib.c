@@ -121,7 +121,10 @@ static void fill_random(array *a) {
 static int random_dims(int64_t *dims, int64_t most) {
     int ndim = (int)below(6);
     for (int i = 0; i < ndim; i++) {
-        dims[i] = below(12) == 0 ? below(2) : 1 + below(most < 12 ? most : below(3) ? 12 : most);
+        dims[i] = below(12) == 0 ? below(2)
+                                 : 1 + below(most < 12  ? most
+                                             : below(3) ? 12
+                                                        : most);
         if (dims[i] > 0) most /= dims[i];
         if (most < 1) most = 1;
     }
@@ -163,7 +166,8 @@ static void copy_rounds(int rounds) {
                         (long long)count_of(&out->view));
             memcpy(untouched->memory + (got - out->memory), got, (size_t)size);
         }
-        VP_CHECK_BYTES(out->memory, untouched->memory, out->bytes); /* gaps stay as they were */
+        VP_CHECK_BYTES(out->memory, untouched->memory,
+                       out->bytes); /* gaps stay as they were */
         array_free(in);
         array_free(out);
         array_free(untouched);
@@ -213,7 +217,8 @@ static int compare_float(double a, double b) {
 }
 
 static double component(const char *p, vp_dtype t, int which) {
-    if (t == VP_F32 || t == VP_C64) return (double)((const float *)(const void *)p)[which];
+    if (t == VP_F32 || t == VP_C64)
+        return (double)((const float *)(const void *)p)[which];
     return ((const double *)(const void *)p)[which];
 }
 
@@ -264,7 +269,8 @@ static vp__view lane_of(const vp__view *v, int axis, int64_t lane, int64_t *dims
 static void check_sorted(const vp__view *out, const vp__view *in) {
     int64_t n = out->dims[0];
     int size = vp__dtype[in->dtype].size;
-    char(*before)[16] = calloc((size_t)n + 1, 16), (*after)[16] = calloc((size_t)n + 1, 16);
+    char(*before)[16] = calloc((size_t)n + 1, 16),
+    (*after)[16] = calloc((size_t)n + 1, 16);
     for (int64_t i = 0; i < n; i++) {
         memcpy(before[i], element(in, i), (size_t)size);
         memcpy(after[i], element(out, i), (size_t)size);
@@ -350,8 +356,8 @@ VP_TEST(sort_puts_every_nan_last) {
     uint64_t in[] = {0xFFF8000000000000, 0x7FF8000000000001, 0x7FF0000000000000,
                      0xFFF0000000000000, 0x8000000000000000, 0,
                      0xFFFFFFFFFFFFFFFF, 0x7FF0000000000001, 0x3FF0000000000000};
-    uint64_t sorted[] = {0xFFF0000000000000, 0x8000000000000000, 0,
-                         0x3FF0000000000000, 0x7FF0000000000000};
+    uint64_t sorted[] = {0xFFF0000000000000, 0x8000000000000000, 0, 0x3FF0000000000000,
+                         0x7FF0000000000000};
     int64_t order[] = {3, 4, 5, 8, 2, 0, 1, 6, 7}, dims[] = {9}, strides[] = {8};
     uint64_t out[9];
     int64_t positions[9];
@@ -385,7 +391,8 @@ static void scan_naive(char *to, const vp__view *in, bool product) {
             break;
         }
         case VP_C64: {
-            vp__c64 a = *(vp__c64 *)before, b = *(vp__c64 *)p, c = {a.re + b.re, a.im + b.im};
+            vp__c64 a = *(vp__c64 *)before, b = *(vp__c64 *)p,
+                    c = {a.re + b.re, a.im + b.im};
             if (product)
                 c = (vp__c64){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
             *(vp__c64 *)p = c;
@@ -402,8 +409,10 @@ static void scan_naive(char *to, const vp__view *in, bool product) {
         default:
             memcpy(&x, before, (size_t)size);
             memcpy(&y, p, (size_t)size);
-            if (in->dtype == VP_BOOL) x = product ? x & y : x | y;
-            else x = product ? x * y : x + y;
+            if (in->dtype == VP_BOOL)
+                x = product ? x & y : x | y;
+            else
+                x = product ? x * y : x + y;
             memcpy(p, &x, (size_t)size);
         }
     }
@@ -436,8 +445,10 @@ VP_TEST(scans_run_left_to_right) {
         array *out = array_new(t, ndim, dims, ANY_ORDER);
         fill_random(in);
         FOR_PARTS(part, parts) {
-            if (product) vp__lib_cumprod(&out->view, &in->view, axis, part, parts);
-            else vp__lib_cumsum(&out->view, &in->view, axis, part, parts);
+            if (product)
+                vp__lib_cumprod(&out->view, &in->view, axis, part, parts);
+            else
+                vp__lib_cumsum(&out->view, &in->view, axis, part, parts);
         }
         int64_t n = count_of(&in->view), size = vp__dtype[t].size;
         char *expected = malloc((size_t)(dims[axis] * size + 1));
@@ -480,7 +491,8 @@ VP_TEST(find_lists_in_c_order) {
             if (!*(uint8_t *)element(&mask->view, i)) continue;
             VP_CHECK_EQ(flat[at], i);
             int64_t number = 0;
-            for (int d = 0; d < ndim; d++) number = number * dims[d] + rows[at * ndim + d];
+            for (int d = 0; d < ndim; d++)
+                number = number * dims[d] + rows[at * ndim + d];
             VP_CHECK_EQ(number, i);
             at++;
         }
@@ -547,8 +559,10 @@ static char *selected(const selection *s, const vp__view *base, int64_t number) 
         number /= s->dims[i];
     }
     for (int i = 0; i < s->ndim; i++) {
-        if (i >= s->fancy.at && i < s->fancy.at + nd) which = which * s->dims[i] + at[i];
-        else sub[nsub++] = at[i];
+        if (i >= s->fancy.at && i < s->fancy.at + nd)
+            which = which * s->dims[i] + at[i];
+        else
+            sub[nsub++] = at[i];
     }
     char *p = base->data;
     nsub = 0;
@@ -608,7 +622,8 @@ VP_TEST(scatter_lets_the_last_index_win) {
         char *expected = malloc(base->bytes), *kept = malloc(base->bytes);
         memcpy(kept, base->memory, base->bytes);
         for (int64_t i = 0; i < count_of(&in->view); i++)
-            memcpy(selected(&s, &base->view, i), element(&in->view, i), vp__dtype[t].size);
+            memcpy(selected(&s, &base->view, i), element(&in->view, i),
+                   vp__dtype[t].size);
         memcpy(expected, base->memory, base->bytes);
         memcpy(base->memory, kept, base->bytes);
         vp__lib_scatter(&base->view, &in->view, &s.fancy);
@@ -662,10 +677,12 @@ static void fill_small(array *a) {
         char *p = element(&a->view, i);
         int x = (int)below(9) - 4, y = (int)below(9) - 4;
         vp__c128 z = {x, y};
-        if (vp__dtype[t].cls == VP__CLASS_C) vp__kernels_get()->cast[VP_C128][t](p, &z, 1);
+        if (vp__dtype[t].cls == VP__CLASS_C)
+            vp__kernels_get()->cast[VP_C128][t](p, &z, 1);
         else if (vp__dtype[t].cls == VP__CLASS_F)
             vp__kernels_get()->cast[VP_F64][t](p, &z.re, 1);
-        else set_random(p, t);
+        else
+            set_random(p, t);
     }
 }
 
@@ -692,10 +709,12 @@ static void product_naive(char *to, const vp__view *a, const vp__view *b, int64_
             sum = t == VP_BOOL ? sum | (p & q) : sum + p * q;
         }
     }
-    if (t == VP_F32 || t == VP_F64) vp__kernels_get()->cast[VP_F64][t](to, &total.re, 1);
+    if (t == VP_F32 || t == VP_F64)
+        vp__kernels_get()->cast[VP_F64][t](to, &total.re, 1);
     else if (t == VP_C64 || t == VP_C128)
         vp__kernels_get()->cast[VP_C128][t](to, &total, 1);
-    else memcpy(to, &sum, (size_t)size);
+    else
+        memcpy(to, &sum, (size_t)size);
 }
 
 static void matmul_round(int64_t m, int64_t n, int64_t k, vp_dtype t, bool own_parts) {
@@ -713,7 +732,8 @@ static void matmul_round(int64_t m, int64_t n, int64_t k, vp_dtype t, bool own_p
         product_naive(expected, &a->view, &b->view, i / n, i % n);
         if (!same(element(&out->view, i), expected, t)) {
             /* The sign of a zero sum is the library's choice. */
-            bool real = vp__dtype[t].cls == VP__CLASS_F || vp__dtype[t].cls == VP__CLASS_C;
+            bool real =
+                vp__dtype[t].cls == VP__CLASS_F || vp__dtype[t].cls == VP__CLASS_C;
             const char *got = element(&out->view, i);
             if (!real || component(got, t, 0) != component(expected, t, 0) ||
                 (vp__dtype[t].cls == VP__CLASS_C &&

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/build.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,6 +193,7 @@ vp__expr *vp__build_cast(vp__expr *e, vp_dtype to, const char *where) {
     c->type = e->dtype;
     c->dtype = (uint8_t)to;
     copy_dims(c, e);
+    c->like = e->like;
     c->cost = (float)vp__cost_static(VP__OP_CAST, to, e->count);
     adopt(c, 0, e);
     return c;
@@ -209,6 +211,27 @@ static vp__error *refuse_types(int op, int nargs, vp__expr **args, const char *w
                                         : ", ",
                        vp__dtype[args[i]->dtype].name);
     return vp__error_new(VP_ERR_TYPE, where, "%s does not take %s", op_name(op), text);
+}
+
+/* vp__op_types, remembered for two strong operands: the same few pairs come again and again.
+ * Every thread would write the same bytes; relaxed, because one byte says it all. */
+static bool find_types(int op, int nargs, const vp__optype *in, vp_dtype *work,
+                       vp_dtype *result) {
+    static _Atomic uint8_t known[VP__NOPS][VP__NDTYPES][VP__NDTYPES]; /* 1 + work << 4 + result */
+    static_assert(VP__NDTYPES < 15, "two types must fit a byte");
+    bool pair = nargs == 2 && in[0].weak < 0 && in[1].weak < 0;
+    _Atomic uint8_t *slot = pair ? &known[op][in[0].dtype][in[1].dtype] : NULL;
+    uint8_t seen = pair ? atomic_load_explicit(slot, memory_order_relaxed) : 0;
+    if (seen) {
+        work[0] = work[1] = (vp_dtype)((seen - 1) >> 4);
+        *result = (vp_dtype)((seen - 1) & 15);
+        return true;
+    }
+    if (!vp__op_types((vp__op)op, in, work, result)) return false;
+    if (pair && work[0] == work[1])
+        atomic_store_explicit(slot, (uint8_t)(1 + (work[0] << 4 | *result)),
+                              memory_order_relaxed);
+    return true;
 }
 
 static vp__error *broadcast_args(vp__expr *e, int nargs, vp__expr **args) {
@@ -229,6 +252,28 @@ static vp__error *broadcast_args(vp__expr *e, int nargs, vp__expr **args) {
         return vp__error_new(VP_ERR_SHAPE, e->where, "%s: the result would be too large",
                              op_name(e->op));
     return NULL;
+}
+
+/* The quick way for operands of one shape, possibly beside constants: takes over shape and
+ * common layout. False when they have to be broadcast. */
+static bool copy_shape(vp__expr *e, int nargs, vp__expr **args) {
+    const vp__expr *first = NULL;
+    const vp__expr *like = NULL;
+    for (int i = 0; i < nargs; i++) {
+        const vp__expr *a = args[i];
+        if (a->kind == VP__EXPR_CONST) continue;
+        if (!first) {
+            first = a;
+            like = a->like;
+            continue;
+        }
+        if (!vp__shape_equal(first->ndim, first->dims, a->ndim, a->dims)) return false;
+        if (like && (!a->like || !vp__expr_alike(like, a->like))) like = NULL;
+    }
+    if (!first) return false;
+    copy_dims(e, first);
+    e->like = like;
+    return true;
 }
 
 /* Closes the largest arguments until the new segment keeps within its limits. */
@@ -257,7 +302,7 @@ vp__expr *vp__build_op(int op, const char *where, int nargs, vp__expr **args) {
         if (args[i]->ndim > ndim) ndim = args[i]->ndim;
         late |= args[i]->late;
     }
-    if (!vp__op_types((vp__op)op, types, work, &result))
+    if (!find_types(op, nargs, types, work, &result))
         return vp__refuse(nargs, args, where, refuse_types(op, nargs, args, where));
     make_room(nargs, args);
     for (int i = 0; i < nargs; i++) {
@@ -274,13 +319,7 @@ vp__expr *vp__build_op(int op, const char *where, int nargs, vp__expr **args) {
     e->late = late;
     if (!late) {
         vp__error *error = NULL;
-        const vp__expr *a = args[0];
-        /* Most operands are of one shape, or one shape and numbers. */
-        if (nargs == 1) copy_dims(e, a);
-        else if (nargs == 2 && args[1]->ndim == 0) copy_dims(e, a);
-        else if (nargs == 2 && vp__shape_equal(a->ndim, a->dims, args[1]->ndim, args[1]->dims))
-            copy_dims(e, a);
-        else error = broadcast_args(e, nargs, args);
+        if (!copy_shape(e, nargs, args)) error = broadcast_args(e, nargs, args);
         if (error) {
             vp__expr_free(e);
             return vp__refuse(nargs, args, where, error);
@@ -351,8 +390,7 @@ vp__expr *vp__as_sized_leaf(vp__expr *e) {
     memcpy(e->dims, s->late->dims, (size_t)e->ndim * sizeof(int64_t));
     memcpy(e->strides, s->late->strides, (size_t)e->ndim * sizeof(int64_t));
     e->late = false;
-    e->count = vp__shape_count(e->ndim, e->dims, 1);
-    e->dense = vp__layout_is_dense(e->ndim, e->dims, e->strides, vp__dtype[e->dtype].size);
+    vp__expr_measure(e);
     return e;
 }
 

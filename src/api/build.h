@@ -6,6 +6,7 @@
 #define VP_API_BUILD_H
 
 #include "api/names.h"
+#include "array/viewop.h"
 
 /* The expression an operand stands for: an array becomes a leaf, a C number a constant, an
  * expression itself (used up from now on). Never NULL; poisoned when the operand is no good. */
@@ -36,6 +37,9 @@ vp__expr *vp__as_sized_leaf(vp__expr *e);
 
 /* The expression of a value, which is taken over. */
 vp__expr *vp__value_expr(vp__value *v, const char *where);
+
+/* Selects by items without index arrays; consumes e. */
+vp__expr *vp__select_expr(vp__expr *e, const vp__viewop *op, const char *where);
 
 /* Turns axis numbers into bits; an error for a wrong or repeated one. */
 vp__error *vp__axes_bits(const vp_axes_t *axes, int ndim, const char *name, const char *where,

@@ -170,25 +170,21 @@ void vp__name_bind(vp__name *n, vp__value *v) {
     v->error = NULL;
 }
 
+/* A free record, locked, with its handle noted in the open scope. */
 static vp__name *take(vp_array *handle) {
     thread_names *t = my_names();
     *handle = (vp_array){0, 0};
     if (!t->free && !refill(t)) return NULL;
     uint32_t number = t->free - 1;
     vp__name *n = record(number);
+    /* Noting may purge, which locks names: so before we lock this one. */
+    vp_array a = {number, n->generation + 1};
+    if (!remember(t, a)) return NULL;
     t->free = n->next_free;
     vp__spin_lock(&n->lock);
-    n->generation++;
+    n->generation = a.generation;
     n->late = false;
-    handle->slot = number;
-    handle->generation = n->generation;
-    if (!remember(t, *handle)) {
-        n->generation++;
-        vp__spin_unlock(&n->lock);
-        n->next_free = t->free;
-        t->free = number + 1;
-        return NULL;
-    }
+    *handle = a;
     return n;
 }
 

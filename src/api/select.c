@@ -19,9 +19,7 @@ vp_index vp_index_of(int count, const vp_sel *items) {
 
 /* A selection worked out against a shape. */
 typedef struct {
-    int64_t offset;
-    int ndim;
-    int64_t dims[VP__MAXDIM], strides[VP__MAXDIM];
+    vp__layout layout;      /* after everything but the index arrays */
     vp__lib_params p;       /* nitems > 0: advanced */
     vp__expr *item[VP__FANCY_ITEMS];
 } selection;
@@ -29,22 +27,6 @@ typedef struct {
 static void free_items(selection *s) {
     for (int i = 0; i < s->p.nitems; i++) vp__expr_free(s->item[i]);
     s->p.nitems = 0;
-}
-
-/* Python's clipping of a slice. Returns the number of elements. */
-static int64_t clip_range(const vp_sel *r, int64_t dim, int64_t *start) {
-    int64_t step = r->step, low = step < 0 ? -1 : 0, high = step < 0 ? dim - 1 : dim;
-    int64_t from = r->has_start ? r->start : step < 0 ? high : low;
-    int64_t to = r->has_stop ? r->stop : step < 0 ? low : high;
-    if (r->has_start && from < 0) from += dim;
-    if (r->has_stop && to < 0) to += dim;
-    if (from < low) from = low;
-    if (from > high) from = high;
-    if (to < low) to = low;
-    if (to > high) to = high;
-    *start = from;
-    if (step > 0) return to > from ? (to - from - 1) / step + 1 : 0;
-    return from > to ? (from - to - 1) / -step + 1 : 0;
 }
 
 /* How many axes of the array an item uses up; an index array's operand is resolved here. */
@@ -60,128 +42,95 @@ static int axes_used(const vp_sel *s, vp__expr *array) {
     return 0;
 }
 
-/* Turns an index array into what gathers take: int64, or positions for a mask. */
-static vp__error *add_item(selection *s, vp__expr *array, int axis, const int64_t *dims,
-                           const char *where) {
-    int k = s->p.nitems;
-    if (array->dtype == VP_BOOL) {
-        int m = array->ndim;
-        if (m == 0)
-            return vp__error_new(VP_ERR_INDEX, where, "a mask without axes cannot select");
-        if (!array->late && !vp__shape_equal(m, array->dims, m, dims)) {
-            char a[200], b[200];
-            return vp__error_new(VP_ERR_INDEX, where,
-                                 "a mask of shape %s does not fit axes of shape %s",
-                                 vp__shape_text(a, sizeof a, m, array->dims),
-                                 vp__shape_text(b, sizeof b, m, dims));
-        }
-        vp__lib_params p = {.kind = VP__LIB_NONZERO};
-        vp__value v;
-        vp__library_issue(&p, VP_I64, 1, &array, 2, NULL, "mask", where, &v);
-        s->item[k] = vp__value_expr(&v, where);
-        s->p.item_mask[k] = m;
-    } else {
-        s->item[k] = vp__as_leaf(vp__build_cast(array, VP_I64, where));
-        s->p.item_mask[k] = 0;
-    }
-    s->p.item_axis[k] = axis;
-    s->p.nitems++;
-    return NULL;
+static vp__error *check_mask(const vp__expr *array, const int64_t *dims, const char *where) {
+    if (array->dtype != VP_BOOL) return NULL;
+    int m = array->ndim;
+    if (m == 0)
+        return vp__error_new(VP_ERR_INDEX, where, "a mask without axes cannot select");
+    if (array->late || vp__shape_equal(m, array->dims, m, dims)) return NULL;
+    char a[200], b[200];
+    return vp__error_new(VP_ERR_INDEX, where,
+                         "a mask of shape %s does not fit axes of shape %s",
+                         vp__shape_text(a, sizeof a, m, array->dims),
+                         vp__shape_text(b, sizeof b, m, dims));
 }
 
-/* Works a selection out. array[i] are the index arrays' expressions, consumed. */
-static vp__error *select_from(selection *s, const vp_index *index, vp__expr **array, int ndim,
-                              const int64_t *dims, const int64_t *strides, int64_t offset,
-                              const char *where) {
-    int used = 0, ellipses = 0;
-    for (int i = 0; i < index->count; i++) {
-        used += axes_used(&index->item[i], array[i]);
-        ellipses += index->item[i].kind == VP__SEL_ELLIPSIS;
+/* Turns an index array into what gathers take: int64, or positions for a mask. */
+static void add_item(selection *s, vp__expr *array, int axis, const char *where) {
+    int k = s->p.nitems++;
+    s->p.item_axis[k] = axis;
+    s->p.item_mask[k] = array->dtype == VP_BOOL ? array->ndim : 0;
+    if (array->dtype != VP_BOOL) {
+        s->item[k] = vp__as_leaf(vp__build_cast(array, VP_I64, where));
+        return;
     }
-    if (used > ndim)
-        return vp__error_new(VP_ERR_INDEX, where,
-                             "%d indices for an array of %d axes", used, ndim);
-    if (ellipses > 1)
-        return vp__error_new(VP_ERR_INDEX, where, "a selection has at most one ellipsis");
-    s->offset = offset;
-    int n = 0, from = 0, subspace = 0;
-    int first_advanced = -1, last_advanced = -1, at = 0, advanced = 0;
-    for (int i = 0; i <= index->count; i++) {
-        vp_sel item;
-        if (i < index->count) item = index->item[i];
-        else item.kind = VP__SEL_ELLIPSIS; /* what is not mentioned is taken whole */
-        bool is_advanced = item.kind == VP__SEL_ARRAY || item.kind == VP__SEL_INDEX;
-        if (is_advanced && i < index->count) {
-            if (first_advanced < 0) {
-                first_advanced = i;
-                at = subspace;
+    vp__lib_params p = {.kind = VP__LIB_NONZERO};
+    vp__value v;
+    vp__library_issue(&p, VP_I64, 1, &array, 2, NULL, "mask", where, &v);
+    s->item[k] = vp__value_expr(&v, where);
+}
+
+static vp__viewop plain_items(const vp_index *index) {
+    vp__viewop op = {.kind = VP__VIEW_SELECT, .count = index->count};
+    memcpy(op.u.item, index->item, (size_t)index->count * sizeof(vp_sel));
+    return op;
+}
+
+/* Works a selection out against a layout. The index arrays' axes stay whole in it; array[i]
+ * are their expressions, consumed into s->item. */
+static vp__error *select_from(selection *s, const vp_index *index, vp__expr **array,
+                              const vp__layout *from, int size, const char *where) {
+    /* For the view a mask of m axes is m whole axes. */
+    vp__viewop op = {.kind = VP__VIEW_SELECT};
+    int used = 0, axis = 0, first = -1, last = -1, advanced = 0;
+    for (int i = 0; i < index->count; i++) used += axes_used(&index->item[i], array[i]);
+    for (int i = 0; i < index->count; i++) {
+        int axes = index->item[i].kind == VP__SEL_ARRAY ? axes_used(&index->item[i], array[i]) : 1;
+        if (op.count + axes > 16)
+            return vp__error_new(VP_ERR_INDEX, where, "put: a selection has at most 16 items");
+        for (int k = 0; k < axes; k++) {
+            op.u.item[op.count] = index->item[i];
+            if (index->item[i].kind == VP__SEL_ARRAY) op.u.item[op.count].kind = VP__SEL_ALL;
+            op.count++;
+        }
+    }
+    s->layout = *from;
+    bool copy;
+    vp__error *error = vp__viewop_apply(&op, &s->layout, size, &copy);
+    if (error) return vp__error_wrap(error, where, "index");
+    int result = 0; /* axis of the view the next item makes */
+    for (int i = 0; i < index->count; i++) {
+        const vp_sel *item = &index->item[i];
+        if (item->kind == VP__SEL_ARRAY || item->kind == VP__SEL_INDEX) {
+            if (first < 0) {
+                first = i;
+                s->p.at = result;
             }
-            last_advanced = i;
+            last = i;
             advanced++;
         }
-        int whole = 0;
-        switch (item.kind) {
-        case VP__SEL_INDEX: {
-            int64_t k = item.start < 0 ? item.start + dims[from] : item.start;
-            if (k < 0 || k >= dims[from])
-                return vp__error_new(VP_ERR_INDEX, where,
-                                     "index %lld is out of bounds for axis %d with size %lld",
-                                     (long long)item.start, from, (long long)dims[from]);
-            s->offset += k * strides[from++];
-            break;
+        int axes = axes_used(item, array[i]);
+        if (item->kind == VP__SEL_ELLIPSIS) {
+            axis += from->ndim - used;
+            result += from->ndim - used;
+            continue;
         }
-        case VP__SEL_RANGE: {
-            if (item.step == 0)
-                return vp__error_new(VP_ERR_VALUE, where, "a range's step cannot be 0");
-            int64_t start;
-            s->dims[n] = clip_range(&item, dims[from], &start);
-            s->strides[n++] = strides[from] * item.step;
-            if (s->dims[n - 1] > 0) s->offset += start * strides[from];
-            from++;
-            subspace++;
-            break;
-        }
-        case VP__SEL_ALL: whole = 1; break;
-        case VP__SEL_NEWAXIS:
-            if (n == VP__MAXDIM)
-                return vp__error_new(VP_ERR_SHAPE, where, "more than %d axes", VP__MAXDIM);
-            s->dims[n] = 1;
-            s->strides[n++] = 0;
-            subspace++;
-            break;
-        case VP__SEL_ELLIPSIS:
-            /* The last, implicit one takes the rest; an explicit one leaves what is used. */
-            whole = i == index->count ? ndim - from : ndim - used;
-            break;
-        case VP__SEL_ARRAY: {
-            int m = axes_used(&item, array[i]);
+        if (item->kind == VP__SEL_ARRAY) {
             if (s->p.nitems == VP__FANCY_ITEMS)
                 return vp__error_new(VP_ERR_INDEX, where, "more than %d index arrays",
                                      VP__FANCY_ITEMS);
             vp__expr *a = array[i];
+            error = check_mask(a, from->dims + axis, where);
+            if (error) return error;
             array[i] = NULL;
-            vp__error *error = add_item(s, a, n, dims + from, where);
-            if (error) {
-                array[i] = a;
-                return error;
-            }
-            for (int k = 0; k < m; k++) {
-                s->dims[n] = dims[from];
-                s->strides[n++] = strides[from++];
-            }
-            break;
+            add_item(s, a, result, where);
         }
-        }
-        for (int k = 0; k < whole; k++, subspace++) {
-            if (n == VP__MAXDIM)
-                return vp__error_new(VP_ERR_SHAPE, where, "more than %d axes", VP__MAXDIM);
-            s->dims[n] = dims[from];
-            s->strides[n++] = strides[from++];
-        }
+        axis += axes;
+        if (item->kind != VP__SEL_INDEX) result += item->kind == VP__SEL_NEWAXIS ? 1 : axes;
     }
-    s->ndim = n;
-    /* Index arrays side by side leave their axes in place; apart, they come first. */
-    s->p.at = last_advanced - first_advanced + 1 == advanced ? at : 0;
+    /* `at` counts the axes left before the index arrays; those side by side leave their axes
+     * in place, those apart put them first. */
+    if (last - first + 1 != advanced) s->p.at = 0;
     return NULL;
 }
 
@@ -248,7 +197,7 @@ static vp__expr *gather(vp__expr *base, selection *s, const char *name, const ch
 }
 
 vp_expr vp__get(const char *where, vp_operand x, vp_index index) {
-    vp__expr *e = vp__as_sized_leaf(vp__operand(x, where));
+    vp__expr *e = vp__as_leaf(vp__operand(x, where));
     vp__expr *array[16] = {NULL};
     vp__error *error = resolve_arrays(&index, array, where);
     if (e->kind != VP__EXPR_LEAF || error) {
@@ -256,18 +205,27 @@ vp_expr vp__get(const char *where, vp_operand x, vp_index index) {
         if (!error) return vp__give(e);
         return vp__give(vp__refuse(1, &e, where, error));
     }
+    bool plain = true;
+    for (int i = 0; i < index.count; i++) plain = plain && !array[i];
+    if (plain) {
+        vp__viewop op = plain_items(&index);
+        return vp__give(vp__select_expr(e, &op, where));
+    }
+    e = vp__as_sized_leaf(e);
     selection s = {.p.nitems = 0};
-    error = select_from(&s, &index, array, e->ndim, e->dims, e->strides, e->offset, where);
+    vp__layout from = {.ndim = e->ndim, .offset = e->offset};
+    memcpy(from.dims, e->dims, (size_t)e->ndim * sizeof(int64_t));
+    memcpy(from.strides, e->strides, (size_t)e->ndim * sizeof(int64_t));
+    error = select_from(&s, &index, array, &from, vp__dtype[e->dtype].size, where);
     free_arrays(index.count, array);
     if (error) {
         free_items(&s);
         return vp__give(vp__refuse(1, &e, where, error));
     }
-    vp__expr *r = vp__expr_leaf(e->storage, e->buffer, (vp_dtype)e->dtype, s.offset, s.ndim,
-                                s.dims, s.strides, false, where);
+    vp__expr *base = vp__expr_leaf(e->storage, NULL, (vp_dtype)e->dtype, s.layout.offset,
+                                   s.layout.ndim, s.layout.dims, s.layout.strides, false, where);
     vp__expr_free(e);
-    if (s.p.nitems) r = gather(r, &s, "get", where);
-    return vp__give(r);
+    return vp__give(gather(base, &s, "get", where));
 }
 
 vp_expr vp__take(const char *where, vp_operand x, vp_operand positions, int axis) {
@@ -370,29 +328,29 @@ void vp__put_at(const char *where, vp_array a, vp_index index, vp_operand x) {
         error = vp__name_stale(a, where);
     } else {
         dtype = (vp_dtype)n->dtype;
-        int64_t dims[VP__MAXDIM], strides[VP__MAXDIM], offset = n->offset;
-        int ndim = n->ndim;
-        memcpy(dims, n->dims, (size_t)ndim * sizeof(int64_t));
-        memcpy(strides, n->strides, (size_t)ndim * sizeof(int64_t));
+        vp__layout from = {.ndim = n->ndim, .offset = n->offset};
+        memcpy(from.dims, n->dims, (size_t)n->ndim * sizeof(int64_t));
+        memcpy(from.strides, n->strides, (size_t)n->ndim * sizeof(int64_t));
         vp__name_unlock(n);
-        error = select_from(&s, &index, array, ndim, dims, strides, offset, where);
+        error = select_from(&s, &index, array, &from, vp__dtype[dtype].size, where);
     }
     free_arrays(index.count, array);
-    for (int i = 0; i < s.ndim && !error; i++)
-        if (s.strides[i] == 0 && s.dims[i] > 1)
+    for (int i = 0; i < s.layout.ndim && !error; i++)
+        if (s.layout.strides[i] == 0 && s.layout.dims[i] > 1)
             error = vp__error_new(VP_ERR_VALUE, where,
                                   "put: a broadcast view cannot be written, its elements are "
                                   "one and the same");
     if (!error) {
         value = vp__build_cast(value, dtype, where);
-        if (!s.p.nitems) value = fit_axes(value, s.ndim, where);
+        if (!s.p.nitems) value = fit_axes(value, s.layout.ndim, where);
         if (value->kind != VP__EXPR_POISON && !s.p.nitems)
-            error = check_fit(value, s.ndim, s.dims, where);
+            error = check_fit(value, s.layout.ndim, s.layout.dims, where);
     }
     if (error) {
         vp__expr_free(value);
     } else {
-        vp__target t = {buffer, dtype, s.ndim, s.offset, s.dims, s.strides};
+        vp__target t = {buffer, dtype, s.layout.ndim, s.layout.offset, s.layout.dims,
+                        s.layout.strides};
         if (s.p.nitems) {
             vp__expr *in[1 + VP__FANCY_ITEMS];
             int count = s.p.nitems;

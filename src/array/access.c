@@ -207,6 +207,17 @@ void vp__log_init(vp__log *log) {
     log->first.embedded = true;
 }
 
+vp__group *vp__log_begin(vp__log *log) {
+    vp__group *g = group_new(log);
+    atomic_init(&g->pending, 2);
+    g->writes = vp__region_all();
+    g->older = NULL;
+    log->newest = g;
+    log->live = 1;
+    log->sequence = 1;
+    return g;
+}
+
 bool vp__log_conflicts(vp__log *log, bool write, const vp__region *region) {
     prune(log);
     for (vp__group *g = log->newest; g; g = g->older)

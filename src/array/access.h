@@ -80,6 +80,9 @@ bool vp__log_is_busy(vp__log *log);
 
 void vp__log_init(vp__log *log);
 
+/* Enters a write of everything as the first access of all, to a storage nobody else knows. */
+vp__group *vp__log_begin(vp__log *log);
+
 /* Releases the log's groups; every access must have finished. */
 void vp__log_deinit(vp__log *log);
 

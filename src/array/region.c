@@ -11,15 +11,12 @@ static void find_window(vp__region *r, int ndim, const int64_t *dims, const int6
                         int element_size) {
     int64_t covered = element_size, smallest = 0, best_gap = 0, width = 0;
     for (;;) {
-        int64_t next = INT64_MAX, next_dim = 0;
+        int64_t next = INT64_MAX, steps = 0; /* axes of one stride add up */
         for (int i = 0; i < ndim; i++) {
             int64_t s = strides[i] < 0 ? -strides[i] : strides[i];
-            if (dims[i] > 1 && s > smallest && s < next) {
-                next = s;
-                next_dim = dims[i];
-            } else if (dims[i] > 1 && s == next && dims[i] > next_dim) {
-                next_dim = dims[i];
-            }
+            if (dims[i] < 2 || s <= smallest || s > next) continue;
+            steps = s < next ? dims[i] - 1 : steps + dims[i] - 1;
+            next = s;
         }
         if (next == INT64_MAX) break;
         if (next - covered > best_gap) {
@@ -27,7 +24,7 @@ static void find_window(vp__region *r, int ndim, const int64_t *dims, const int6
             r->period = next;
             width = covered;
         }
-        covered += next * (next_dim - 1);
+        covered += next * steps;
         smallest = next;
     }
     if (!r->period) return;

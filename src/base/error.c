@@ -36,6 +36,13 @@ vp__error *vp__error_new(vp_status status, const char *where, const char *format
     return e;
 }
 
+vp__error *vp__error_wrap(vp__error *e, const char *where, const char *name) {
+    if (!e) return NULL;
+    vp__error *w = vp__error_new(e->status, where, "%s: %s", name, e->message);
+    vp__error_release(e);
+    return w;
+}
+
 vp__error *vp__error_retain(vp__error *e) {
     if (e) atomic_fetch_add_explicit(&e->refs, 1, memory_order_relaxed);
     return e;

@@ -24,6 +24,8 @@ vp__error *vp__error_new(vp_status status, const char *where, const char *format
     __attribute__((format(printf, 3, 4)));
 vp__error *vp__error_newv(vp_status status, const char *where, const char *format,
                           va_list args);
+/* The same error told of an instruction: "where: name: text"; takes e over. NULL stays NULL. */
+vp__error *vp__error_wrap(vp__error *e, const char *where, const char *name);
 vp__error *vp__error_retain(vp__error *e);
 void vp__error_release(vp__error *e); /* NULL is fine */
 

@@ -21,10 +21,10 @@ static void copy_tile(vp__run *r) {
     for (int t = 0; t < p->ntile; t++) {
         const int d = p->tile[t];
         dst[t] = to[d];
-        src[t] = out > 0 ? from[d] : 0;
+        src[t] = p->from_constant ? 0 : from[d];
         count[t] = r->count[d];
     }
-    const void *source = out > 0 ? (void *)r->at[0] : (void *)vp__plan_constant(p)->bits;
+    const char *source = p->from_constant ? (char *)vp__plan_constant(p)->bits : r->at[0];
     vp__copy_tile(p->kernels, p->out_lg, r->at[out], dst, source, src, count,
                   vp__plan_operand(p)[out].order, p->ntile);
 }

@@ -29,6 +29,7 @@ typedef struct {
     const vp__kernel *kernel;
     const vp__space *loops;
     int64_t elements; /* that a block buffer holds */
+    int64_t uniform_elements;
     int64_t *dim, *step;
     bool bare; /* no instructions: the leaf itself is reduced or copied */
 } maker;
@@ -156,6 +157,8 @@ static void tile_cols(maker *m) {
         return;
     }
     p->mode = VP__PLAN_COL_CHUNKS;
+    p->state_is_result = p->numbers <= VP__REDUCE_BLOCK && k->extend != NULL &&
+                         k->state_size == 1 << p->out_lg;
     /* Room for one state per level of the counter, one in the making and one spare. */
     const int64_t levels = 4 + 64 - __builtin_clzll((unsigned long long)p->numbers);
     const int64_t each = lanes * k->state_size;
@@ -277,6 +280,7 @@ static void reach(const maker *m, int o) {
 static void lay_out(maker *m, int widest) {
     vp__plan *p = m->plan;
     m->elements = min64(p->buffer_bytes / widest, MOST_ELEMENTS);
+    m->uniform_elements = min64(p->buffer_bytes, VP__UNIFORM_BYTES) / widest;
     p->ntile = 0;
     p->has_rows = p->has_keep = 0;
     for (int d = 0; d < p->nloops; d++) m->step[d] = 1;
@@ -300,10 +304,9 @@ static void lay_out(maker *m, int widest) {
     if (p->mode == VP__PLAN_COPY) {
         /* One copy from leaf to output: its order is kept with the output. */
         vp__tile_operand *operand = &vp__plan_operand(p)[out];
-        static const int64_t zero[VP__TILE_LOOPS];
         int64_t src[VP__TILE_LOOPS], dst[VP__TILE_LOOPS];
         for (int t = 0; t < p->ntile; t++) {
-            src[t] = out > 0 ? vp__plan_strides(p, 0)[p->tile[t]] : zero[t];
+            src[t] = p->from_constant ? 0 : vp__plan_strides(p, 0)[p->tile[t]];
             dst[t] = vp__plan_strides(p, out)[p->tile[t]];
         }
         order_copy(m, operand, src, dst);
@@ -334,6 +337,7 @@ static void cut(maker *m, int64_t piece_elements) {
     }
     p->tile_elements = p->tile_outputs = p->tiles = 1;
     for (int t = 0; t < p->ntile; t++) p->tile_elements *= m->step[p->tile[t]];
+    p->uniform_elements = min64(p->tile_elements, m->uniform_elements);
     for (int i = 0; i < p->nout; i++) p->tile_outputs *= m->step[p->out_loop[i]];
     for (int d = 0; d < p->nkept; d++)
         p->tiles *= (m->dim[d] + m->step[d] - 1) / m->step[d];
@@ -420,8 +424,13 @@ static void fill_loops(maker *m) {
 }
 
 void vp__plan_init(vp__plan *p, const vp__exec_args *args, int64_t piece_elements) {
+    vp__plan_init_for(p, vp__kernels_get(), args, piece_elements);
+}
+
+void vp__plan_init_for(vp__plan *p, const vp__kernels *kernels, const vp__exec_args *args,
+                       int64_t piece_elements) {
     const vp__kernel *k = args->kernel;
-    p->kernels = vp__kernels_get();
+    p->kernels = kernels;
     p->reduce = k->reduce >= 0 ? &p->kernels->reduce[k->reduce][k->reduce_type] : NULL;
     /* Positions are numbers, so those two keep the order of their axes. */
     const bool free_order = p->reduce != NULL && p->reduce->extend != NULL &&
@@ -449,6 +458,7 @@ void vp__plan_init(vp__plan *p, const vp__exec_args *args, int64_t piece_element
     p->result = (uint8_t)(p->nvalues > nleaves ? p->nvalues - 1 : 0);
     p->mode = neutral || (m.bare && k->reduce < 0) ? VP__PLAN_COPY : VP__PLAN_MAP;
     if (k->reduce >= 0 && !neutral) p->mode = VP__PLAN_ROWS;
+    p->from_constant = neutral || k->leaf[0].constant;
     p->out_lg = (uint8_t)vp__log2_size(vp__dtype[k->result].size);
     p->in_lg = k->reduce < 0 ? p->out_lg
                              : (uint8_t)vp__log2_size(vp__dtype[k->reduce_type].size);

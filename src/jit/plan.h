@@ -27,7 +27,8 @@ enum {
     VP__NONE = 255,
 
     /* Scratch: block buffers, reduction states, a tile's results, a panel. */
-    VP__BUFFER_BYTES = 8192,
+    VP__BUFFER_BYTES = 10240,
+    VP__UNIFORM_BYTES = 2048, /* of that, what a uniform value fills */
     VP__BUFFERS_BYTES = 32 * VP__BUFFER_BYTES,
     VP__STATES_BYTES = 256 * 1024,
     VP__RESULTS_BYTES = 64 * 1024,
@@ -85,7 +86,7 @@ typedef struct {
     uint8_t is_cast;
     uint8_t out;      /* value */
     uint8_t arg[3];   /* values; an unused one repeats the first */
-    uint8_t nargs;
+    uint8_t has_uniform; /* an argument is */
     uint8_t operand;  /* of a load */
 } vp__tile_step;
 
@@ -108,6 +109,7 @@ struct vp__plan {
     int64_t ranges;          /* pieces per tile then, else 1 */
     int64_t tile_elements;   /* of a whole tile */
     int64_t tile_outputs;    /* of a whole tile */
+    int64_t uniform_elements; /* of the block that stands for a uniform value */
     int64_t state_bytes;     /* of a whole tile's reduction state, a multiple of 64 */
     int64_t panel_rows;      /* of PANEL: indices of its fastest loop at once */
     int64_t panel_pitch;     /* and the numbers between two of them */
@@ -121,6 +123,8 @@ struct vp__plan {
     uint8_t result;          /* value the body ends with */
     uint8_t in_lg, out_lg;   /* element sizes of the body's result and of the output */
     uint8_t has_rows, has_keep;
+    uint8_t state_is_result; /* COL_CHUNKS: one block, whose state is the results */
+    uint8_t from_constant;   /* COPY: the first constant, not the first operand */
     uint8_t out_direct;      /* reductions: a tile's results are contiguous in the output */
     uint8_t out_loop[VP__TILE_LOOPS]; /* reductions: kept loops of the tile, fastest first */
     uint8_t nout;            /* how many of those */
@@ -157,6 +161,10 @@ static inline vp__tile_constant *vp__plan_constant(const vp__plan *p) {
 static inline const int64_t *vp__plan_strides(const vp__plan *p, int operand) {
     return vp__plan_stride(p) + operand * p->nloops;
 }
+
+/* As vp__plan_init with a particular set of kernels, for tests and benchmarks. */
+void vp__plan_init_for(vp__plan *plan, const vp__kernels *kernels, const vp__exec_args *args,
+                       int64_t piece_elements);
 
 /* plan_body.c: turns the kernel's body into steps and gives its values buffers, knowing
  * how each leaf is reached. Fills steps, values, nbuffers, has_rows, has_keep. */

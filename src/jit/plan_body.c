@@ -154,11 +154,12 @@ static void add_instr(builder *b, int i) {
     else
         s->fn.op = p->kernels->op[in->op][in->type];
     s->out = (uint8_t)v;
-    s->nargs = (uint8_t)n;
     bool rows = value[v].rows != VP__NONE;
+    s->has_uniform = 0;
     for (int a = 0; a < 3; a++) {
         s->arg[a] = in->arg[a < n ? a : 0];
         rows |= value[s->arg[a]].rows != VP__NONE;
+        s->has_uniform |= value[s->arg[a]].uniform;
     }
     s->kind = b->kind[v] == UNIFORM ? VP__STEP_OP_UNIFORM
               : b->kind[v] == KEPT  ? VP__STEP_OP_KEEP
@@ -196,9 +197,13 @@ void vp__plan_body(vp__plan *p, const vp__kernel *k) {
     p->nsteps = (uint8_t)(b.next - vp__plan_step_list(p));
 }
 
+/* Fills the block of a uniform value, where a varying step wants one. The body's result is
+ * wanted whole. */
 static void spread(vp__run *r, const vp__tile_value *value, int v) {
-    if (value[v].buffer != VP__NONE)
-        r->plan->kernels->fill[value[v].lg](r->ptr[v], r->uniform[v], r->plan->tile_elements);
+    const vp__plan *p = r->plan;
+    if (value[v].buffer == VP__NONE) return;
+    const int64_t n = v == p->result ? p->tile_elements : p->uniform_elements;
+    p->kernels->fill[value[v].lg](r->ptr[v], r->uniform[v], n);
 }
 
 void vp__run_init(vp__run *r, const vp__plan *p, void *const *leaf_data, void *out,
@@ -219,6 +224,7 @@ void vp__run_init(vp__run *r, const vp__plan *p, void *const *leaf_data, void *o
     }
     for (int t = 0; t < p->ntile; t++) r->kept[t] = -1;
     r->first = true;
+    if (p->mode == VP__PLAN_COPY) return; /* it has no body */
     const vp__tile_value *value = vp__plan_value(p);
     for (int v = 0; v < p->nvalues; v++)
         if (value[v].buffer != VP__NONE)
@@ -241,7 +247,8 @@ static bool shape_tile(vp__run *r, const vp__tile_value *value) {
     for (int t = 1; t < p->ntile; t++) height *= r->count[p->tile[t]];
     if (p->has_rows && (r->first || width != r->width)) {
         for (int v = 0; v < p->nvalues; v++)
-            r->row[v] = value[v].rows == VP__NONE
+            r->row[v] = value[v].uniform          ? 0
+                        : value[v].rows == VP__NONE
                             ? width << value[v].lg
                             : vp__plan_strides(p, value[v].rows)[p->tile[1]];
     }
@@ -273,25 +280,45 @@ static void gather(vp__run *r, const vp__tile_step *s, int lg) {
                   vp__plan_operand(p)[s->operand].order, p->ntile);
 }
 
+/* Calls the step's kernel for n elements. A uniform argument has a short block only, so
+ * longer spans are cut to its length. */
+static inline void call(const vp__tile_step *s, char *out, const char *a, const char *b,
+                        const char *c, int64_t n) {
+    if (s->is_cast)
+        s->fn.cast(out, a, n);
+    else
+        s->fn.op(out, a, b, c, n);
+}
+
+static void call_span(const vp__run *r, const vp__tile_step *s, char *out, const char *a,
+                      const char *b, const char *c, int64_t n) {
+    const int64_t most = r->plan->uniform_elements;
+    if (!s->has_uniform || n <= most) {
+        call(s, out, a, b, c, n);
+        return;
+    }
+    const vp__tile_value *value = vp__plan_value(r->plan);
+    const int64_t o = most << value[s->out].lg;
+    int64_t move[3];
+    for (int i = 0; i < 3; i++)
+        move[i] = value[s->arg[i]].uniform ? 0 : most << value[s->arg[i]].lg;
+    for (; n > most; n -= most, out += o, a += move[0], b += move[1], c += move[2])
+        call(s, out, a, b, c, most);
+    call(s, out, a, b, c, n);
+}
+
 static void run_rows(const vp__run *r, const vp__tile_step *s) {
     char *out = r->ptr[s->out];
     const char *a = r->ptr[s->arg[0]], *b = r->ptr[s->arg[1]], *c = r->ptr[s->arg[2]];
     const int64_t o = r->row[s->out], i = r->row[s->arg[0]], j = r->row[s->arg[1]],
                   k = r->row[s->arg[2]];
-    for (int64_t y = 0; y < r->height; y++, out += o, a += i, b += j, c += k) {
-        if (s->is_cast)
-            s->fn.cast(out, a, r->width);
-        else
-            s->fn.op(out, a, b, c, r->width);
-    }
+    for (int64_t y = 0; y < r->height; y++, out += o, a += i, b += j, c += k)
+        call_span(r, s, out, a, b, c, r->width);
 }
 
 static void run_whole(const vp__run *r, const vp__tile_step *s) {
-    if (s->is_cast)
-        s->fn.cast(r->ptr[s->out], r->ptr[s->arg[0]], r->width * r->height);
-    else
-        s->fn.op(r->ptr[s->out], r->ptr[s->arg[0]], r->ptr[s->arg[1]], r->ptr[s->arg[2]],
-                 r->width * r->height);
+    call_span(r, s, r->ptr[s->out], r->ptr[s->arg[0]], r->ptr[s->arg[1]], r->ptr[s->arg[2]],
+              r->width * r->height);
 }
 
 static bool is_changed(const vp__run *r, const vp__tile_step *s) {

@@ -149,7 +149,8 @@ static char *reduce_ranges(vp__run *r, counter *c, int64_t lo, int64_t hi) {
     const vp__tile_operand *operand = vp__plan_operand(p);
     const int64_t step = p->tile_elements, chunk = min64(step, VP__REDUCE_CHUNK);
     char *start[VP__OPERANDS];
-    memcpy(start, r->at, sizeof start);
+    const size_t addresses = p->noperands * sizeof *start;
+    memcpy(start, r->at, addresses);
     for (int64_t base = lo; base < hi; base += step) {
         r->number = base;
         r->count[p->tile[0]] = min64(step, hi - base);
@@ -160,8 +161,13 @@ static char *reduce_ranges(vp__run *r, counter *c, int64_t lo, int64_t hi) {
         fold_rows(r, c, base, r->width, chunk, 1, base == lo);
         if (is_decided(p, c, 1)) break;
     }
-    memcpy(r->at, start, sizeof start);
+    memcpy(r->at, start, addresses);
     return counter_fold(c);
+}
+
+/* Where a tile's results go before they are stored. */
+static char *results_at(vp__run *r) {
+    return r->plan->out_direct ? r->at[r->plan->noperands - 1] : r->results;
 }
 
 static char *reduce_col_chunks(vp__run *r, counter *c, int64_t lo, int64_t hi) {
@@ -170,7 +176,8 @@ static char *reduce_col_chunks(vp__run *r, counter *c, int64_t lo, int64_t hi) {
     const int last = p->nloops - 1;
     const int64_t cols = r->count[p->tile[0]];
     char *start[VP__OPERANDS], *slot = NULL;
-    memcpy(start, r->at, sizeof start);
+    const size_t addresses = p->noperands * sizeof *start;
+    memcpy(start, r->at, addresses);
     int64_t rest = lo;
     for (int d = last; d >= p->nkept; d--) {
         r->index[d] = rest % r->dim[d];
@@ -186,7 +193,7 @@ static char *reduce_col_chunks(vp__run *r, counter *c, int64_t lo, int64_t hi) {
         for (int64_t end = base + rows; base < end;) {
             const int64_t into = base % VP__REDUCE_BLOCK;
             const int64_t n = min64(VP__REDUCE_BLOCK - into, end - base);
-            if (into == 0) slot = counter_slot(c);
+            if (into == 0) slot = p->state_is_result ? results_at(r) : counter_slot(c);
             k->block_cols(slot, x, row, n, cols, base);
             x += n * row;
             base += n;
@@ -202,13 +209,8 @@ static char *reduce_col_chunks(vp__run *r, counter *c, int64_t lo, int64_t hi) {
             move_leaves(r, d - 1, 1);
         }
     }
-    memcpy(r->at, start, sizeof start);
+    memcpy(r->at, start, addresses);
     return counter_fold(c);
-}
-
-/* Where a tile's results go before they are stored, and storing them. */
-static char *results_at(vp__run *r) {
-    return r->plan->out_direct ? r->at[r->plan->noperands - 1] : r->results;
 }
 
 static void store_results(vp__run *r) {
@@ -237,7 +239,14 @@ static void reduce_whole(vp__run *r) {
     const char *x = r->ptr[p->result];
     char *out = results_at(r);
     if (p->mode == VP__PLAN_ROWS) {
-        p->reduce->rows(out, x, tile_outputs(r), p->numbers);
+        /* Rows that do not follow each other in memory are long enough for a call each. */
+        const bool apart = p->has_rows && row_bytes(r) != r->width << p->in_lg;
+        const int64_t outputs = tile_outputs(r), calls = apart ? outputs : 1;
+        for (int64_t i = 0; i < calls; i++) {
+            p->reduce->rows(out, x, outputs / calls, p->numbers);
+            out += (int64_t)1 << p->out_lg;
+            x += apart ? row_bytes(r) : 0;
+        }
     } else {
         const int64_t cols = r->width, row = row_bytes(r);
         for (int64_t z = tile_outputs(r) / cols; z > 0; z--) {
@@ -265,7 +274,7 @@ static void finish_tile(vp__run *r, char *state) {
     const int64_t outputs = tile_outputs(r);
     char *out = results_at(r);
     if (p->mode == VP__PLAN_COL_CHUNKS) {
-        k->finish(out, state, outputs);
+        if (state != out) k->finish(out, state, outputs);
     } else {
         for (int64_t j = 0; j < outputs; j++)
             k->finish(out + (j << p->out_lg), state + j * k->lanes * k->state_size, 1);

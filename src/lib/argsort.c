@@ -15,24 +15,34 @@
 /* Complex numbers compare by real, then imaginary part. Those with a NaN come last, as
  * NumPy has them: first those with a NaN in the imaginary part alone, ordered by the real
  * part, then those in the real part alone, ordered by the other, then those with two. */
-static void load_component(const vp__lane *lane, int component, vp__keyed *items,
-                           bool keep_positions) {
-    bool narrow = lane->dtype == VP_C64;
-    const char *in = lane->in + component * (narrow ? 4 : 8);
-    for (int64_t i = 0; i < lane->n; i++) {
-        if (!keep_positions) items[i].position = i;
-        const char *from = in + items[i].position * lane->in_stride;
-        uint32_t low;
-        uint64_t high;
-        if (narrow) {
-            memcpy(&low, from, sizeof low);
-            items[i].key = low = vp__key_same32(low);
-            if (low == UINT32_MAX) items[i].key = UINT64_MAX;
-        } else {
-            memcpy(&high, from, sizeof high);
-            items[i].key = vp__key_same64(high);
-        }
+static uint64_t component_key(const vp__lane *lane, int64_t position, int component) {
+    const char *from = lane->in + position * lane->in_stride;
+    if (lane->dtype == VP_C64) {
+        uint32_t bits;
+        memcpy(&bits, from + component * 4, sizeof bits);
+        return vp__key_same32(bits);
     }
+    uint64_t bits;
+    memcpy(&bits, from + component * 8, sizeof bits);
+    return vp__key_same64(bits);
+}
+
+/* Sorts by real part, then each run of equal real parts by imaginary part. */
+static vp__keyed *order_parts(const vp__lane *lane, vp__keyed *items, vp__keyed *spare) {
+    int64_t n = lane->n;
+    for (int64_t i = 0; i < n; i++) items[i] = (vp__keyed){component_key(lane, i, 0), i};
+    vp__keyed *sorted = vp__radix_keyed(items, spare, n);
+    vp__keyed *other = sorted == items ? spare : items;
+    for (int64_t first = 0, end; first < n; first = end) {
+        vp__keyed *run = sorted + first;
+        for (end = first + 1; end < n && sorted[end].key == run->key;) end++;
+        if (end == first + 1) continue;
+        for (int64_t i = 0; i < end - first; i++)
+            run[i].key = component_key(lane, run[i].position, 1);
+        vp__keyed *result = vp__radix_keyed(run, other + first, end - first);
+        if (result != run) memcpy(run, result, (size_t)(end - first) * sizeof *run);
+    }
+    return sorted;
 }
 
 /* 0: no NaN, 1: imaginary part, 2: real part, 3: both. */
@@ -54,7 +64,8 @@ static int nan_class(const vp__lane *lane, int64_t position) {
 }
 
 /* Puts items in the order of their NaN classes, stably. */
-static vp__keyed *order_classes(const vp__lane *lane, vp__keyed *items, vp__keyed *spare) {
+static vp__keyed *order_classes(const vp__lane *lane, vp__keyed *items,
+                                vp__keyed *spare) {
     int64_t at[5] = {0};
     for (int64_t i = 0; i < lane->n; i++) at[nan_class(lane, items[i].position) + 1]++;
     if (at[1] == lane->n) return items;
@@ -67,10 +78,7 @@ static vp__keyed *order_classes(const vp__lane *lane, vp__keyed *items, vp__keye
 vp__keyed *vp__lane_order(const vp__lane *lane, vp__keyed **spare) {
     vp__keyed *first = lane->scratch, *second = first + lane->n, *items = first;
     if (vp__dtype[lane->dtype].cls == VP__CLASS_C) {
-        load_component(lane, 1, items, false);
-        items = vp__radix_keyed(items, second, lane->n);
-        load_component(lane, 0, items, true);
-        items = vp__radix_keyed(items, items == first ? second : first, lane->n);
+        items = order_parts(lane, items, second);
         items = order_classes(lane, items, items == first ? second : first);
     } else {
         /* The keys are made in the far half and paired with positions from there. */
@@ -95,7 +103,9 @@ static bool argsort_short(const vp__lane *lane) {
     vp_dtype t = lane->dtype;
     int size = vp__dtype[t].size;
     if (lane->n > VP__SHORT_LANE || vp__dtype[t].cls == VP__CLASS_C) return false;
+    if (size < 4 && lane->n > VP__SHORT_NARROW) return false;
     char *copy = lane->scratch;
+    void *network = vp__lane_network_scratch(lane);
     const char *in = lane->in;
     if (size < 4) {
         vp__keys_u32((uint32_t *)(void *)copy, in, lane->in_stride, lane->n, t, true);
@@ -106,10 +116,11 @@ static bool argsort_short(const vp__lane *lane) {
         in = copy;
     }
     if (lane->out_stride == (int64_t)sizeof(int64_t))
-        return loops->argsort((int64_t *)(void *)lane->out, in, lane->n, t);
+        return loops->argsort((int64_t *)(void *)lane->out, in, lane->n, t, network);
     int64_t *out = (int64_t *)(void *)(copy + lane->n * 8);
-    if (!loops->argsort(out, in, lane->n, t)) return false;
-    vp__move_row(lane->out, lane->out_stride, (char *)out, sizeof *out, lane->n, sizeof *out);
+    if (!loops->argsort(out, in, lane->n, t, network)) return false;
+    vp__move_row(lane->out, lane->out_stride, (char *)out, sizeof *out, lane->n,
+                 sizeof *out);
     return true;
 }
 

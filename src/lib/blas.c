@@ -20,8 +20,8 @@ enum { ROW_MAJOR = 101, PLAIN = 111, TURNED = 112, PTHREADS = 1 };
 
 /* The cblas functions that are used; complex ones take their factors by address. */
 static struct {
-    void (*sgemm)(int, int, int, int, int, int, float, const void *, int, const void *, int,
-                  float, void *, int);
+    void (*sgemm)(int, int, int, int, int, int, float, const void *, int, const void *,
+                  int, float, void *, int);
     void (*dgemm)(int, int, int, int, int, int, double, const void *, int, const void *,
                   int, double, void *, int);
     void (*cgemm)(int, int, int, int, int, int, const void *, const void *, int,
@@ -30,8 +30,8 @@ static struct {
                   const void *, int, const void *, void *, int);
     void (*sgemv)(int, int, int, int, float, const void *, int, const void *, int, float,
                   void *, int);
-    void (*dgemv)(int, int, int, int, double, const void *, int, const void *, int, double,
-                  void *, int);
+    void (*dgemv)(int, int, int, int, double, const void *, int, const void *, int,
+                  double, void *, int);
     void (*cgemv)(int, int, int, int, const void *, const void *, int, const void *, int,
                   const void *, void *, int);
     void (*zgemv)(int, int, int, int, const void *, const void *, int, const void *, int,
@@ -116,5 +116,6 @@ void vp__blas_apply(vp_dtype t, int m, int k, void *y, int incy, const vp__blas_
         blas.dgemv(ROW_MAJOR, ta, rows, cols, 1, p, ld, x, incx, 0, y, incy);
     else if (t == VP_C64)
         blas.cgemv(ROW_MAJOR, ta, rows, cols, &one32, p, ld, x, incx, &zero32, y, incy);
-    else blas.zgemv(ROW_MAJOR, ta, rows, cols, &one64, p, ld, x, incx, &zero64, y, incy);
+    else
+        blas.zgemv(ROW_MAJOR, ta, rows, cols, &one64, p, ld, x, incx, &zero64, y, incy);
 }

@@ -25,7 +25,8 @@ static void pair_dimensions(vp__nest *nest) {
             nest->strides[1][i] != 0)
             best = i;
     if (best >= last - 1) return;
-    int64_t dim = nest->dims[best], s0 = nest->strides[0][best], s1 = nest->strides[1][best];
+    int64_t dim = nest->dims[best], s0 = nest->strides[0][best],
+            s1 = nest->strides[1][best];
     for (int i = best; i < last - 1; i++) {
         nest->dims[i] = nest->dims[i + 1];
         nest->strides[0][i] = nest->strides[0][i + 1];
@@ -106,7 +107,10 @@ void vp__lib_copy(const vp__view *out, const vp__view *in, int64_t part, int64_t
     do {
         plane.out = walk.at[0];
         plane.in = walk.at[1];
-        if (out->dtype == in->dtype) vp__move_plane(&plane, to);
-        else convert_plane(&plane, vp__kernels_get()->cast[in->dtype][out->dtype], from, to);
+        if (out->dtype == in->dtype)
+            vp__move_plane(&plane, to);
+        else
+            convert_plane(&plane, vp__kernels_get()->cast[in->dtype][out->dtype], from,
+                          to);
     } while (vp__walk_next(&walk));
 }

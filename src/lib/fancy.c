@@ -83,14 +83,18 @@ static void move_block(const block *b, const vp__nest *space, int64_t shift) {
     vp__walk_init(&walk, space, rows ? last : space->ndim);
     do {
         char *to = walk.at[0] + shift, *base = walk.at[1];
-        if (!rows && b->store) scatter_listed(b, to, base);
-        else if (!rows) gather_listed(b, to, base);
+        if (!rows && b->store)
+            scatter_listed(b, to, base);
+        else if (!rows)
+            gather_listed(b, to, base);
         else {
             int64_t os = space->strides[0][last], bs = space->strides[1][last];
             for (int64_t j = 0; j < b->n; j++, to += b->step) {
                 char *from = base + b->offset[j];
-                if (b->store) vp__move_row(from, bs, to, os, cols, b->size);
-                else vp__move_row(to, os, from, bs, cols, b->size);
+                if (b->store)
+                    vp__move_row(from, bs, to, os, cols, b->size);
+                else
+                    vp__move_row(to, os, from, bs, cols, b->size);
             }
         }
     } while (vp__walk_next(&walk));
@@ -133,11 +137,13 @@ static void find_offsets(int64_t *offset, const vp__view *base, const vp__fancy 
         const char *from = walk->at[i + 1] + first * steps[i];
         const int64_t *index = (const int64_t *)from;
         if (steps[i] != (int64_t)sizeof(int64_t)) {
-            vp__move_row((char *)buffer, sizeof *buffer, from, steps[i], n, sizeof *buffer);
+            vp__move_row((char *)buffer, sizeof *buffer, from, steps[i], n,
+                         sizeof *buffer);
             index = buffer;
         }
         int axis = f->axis[i];
-        vp__loops_get()->index_add(offset, index, n, base->dims[axis], base->strides[axis]);
+        vp__loops_get()->index_add(offset, index, n, base->dims[axis],
+                                   base->strides[axis]);
     }
 }
 
@@ -197,8 +203,10 @@ void vp__lib_gather(const vp__view *out, const vp__view *base, const vp__fancy *
     int64_t indices = vp__nest_count(&list);
     vp__nest_sort(&list);
     vp__nest_sort(&space);
-    if (indices >= longest || indices / 8 >= parts) vp__nest_split(&list, part, parts);
-    else vp__nest_split(&space, part, parts);
+    if (indices >= longest || indices / 8 >= parts)
+        vp__nest_split(&list, part, parts);
+    else
+        vp__nest_split(&space, part, parts);
     if (gather_vector(base, f, &list, &space)) return;
     move_all(base, out, f, &list, &space, false);
 }
@@ -232,7 +240,8 @@ static bool check_one(const vp__view *index, int64_t dim, int64_t *bad) {
             const char *from = walk.at[0] + j * step;
             const int64_t *list = (const int64_t *)from;
             if (step != (int64_t)sizeof(int64_t)) {
-                vp__move_row((char *)buffer, sizeof *buffer, from, step, n, sizeof *buffer);
+                vp__move_row((char *)buffer, sizeof *buffer, from, step, n,
+                             sizeof *buffer);
                 list = buffer;
             }
             if (vp__loops_get()->index_is_valid(list, n, dim)) continue;

@@ -97,7 +97,8 @@ static void enter_row(coordinates *c, int64_t number) {
     }
 }
 
-static void list_coordinates(void *context, const uint8_t *mask, int64_t n, int64_t base) {
+static void list_coordinates(void *context, const uint8_t *mask, int64_t n,
+                             int64_t base) {
     coordinates *c = context;
     int outer = c->ndim - 1;
     int64_t cols = c->dims[outer];

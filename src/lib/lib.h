@@ -18,17 +18,21 @@
 void vp__lib_copy(const vp__view *out, const vp__view *in, int64_t part, int64_t parts);
 
 /* Sorts along `axis` into out (same dims and type), NaNs last, as NumPy; complex
- * lexicographically. argsort writes int64 positions, stable. Parts split the other axes. */
+ * lexicographically. argsort writes int64 positions, stable: -0.0 and 0.0 are equal to it,
+ * and so are all NaNs. sort puts -0.0 before 0.0 and NaNs in the order of their bits. Parts
+ * split the other axes. */
 void vp__lib_sort(const vp__view *out, const vp__view *in, int axis, int64_t part,
                   int64_t parts, void *scratch);
 void vp__lib_argsort(const vp__view *out, const vp__view *in, int axis, int64_t part,
                      int64_t parts, void *scratch);
-size_t vp__lib_sort_scratch(const vp__view *in, int axis);    /* for either, per part */
+size_t vp__lib_sort_scratch(const vp__view *in, int axis); /* for either, per part */
 
 /* Running sum and product along `axis`, strictly left to right as NumPy's; in has been cast
  * to out's type. Parts split the other axes. */
-void vp__lib_cumsum(const vp__view *out, const vp__view *in, int axis, int64_t part, int64_t parts);
-void vp__lib_cumprod(const vp__view *out, const vp__view *in, int axis, int64_t part, int64_t parts);
+void vp__lib_cumsum(const vp__view *out, const vp__view *in, int axis, int64_t part,
+                    int64_t parts);
+void vp__lib_cumprod(const vp__view *out, const vp__view *in, int axis, int64_t part,
+                     int64_t parts);
 
 /* Counts the true elements of a bool view, in C order, and lists their positions:
  * positions is int64 [count][ndim] (nonzero) or, when flat, int64 [count] of C-order
@@ -47,22 +51,24 @@ void vp__lib_list_true(int64_t *positions, const vp__view *mask, bool flat);
  * axis number in *bad_axis; gather and scatter assume it passed. */
 typedef struct {
     int nindex;
-    const vp__view *index;  /* nindex of them */
+    const vp__view *index; /* nindex of them */
     const int *axis;
     int at;
 } vp__fancy;
-bool vp__lib_check_index(const vp__fancy *f, const vp__view *base, int64_t *bad, int *bad_axis);
-void vp__lib_gather(const vp__view *out, const vp__view *base, const vp__fancy *f, int64_t part,
-                    int64_t parts);
+bool vp__lib_check_index(const vp__fancy *f, const vp__view *base, int64_t *bad,
+                         int *bad_axis);
+void vp__lib_gather(const vp__view *out, const vp__view *base, const vp__fancy *f,
+                    int64_t part, int64_t parts);
 void vp__lib_scatter(const vp__view *base, const vp__view *in, const vp__fancy *f);
 
 /* out = a @ b for 2-D views of one dtype (any of the 13), through OpenBLAS (opened at run
  * time, single-threaded) for float and complex types when it is there, else by a blocked
  * loop of our own; integer types wrap, bool is or-of-ands. Strides: any (copied to scratch
  * when BLAS cannot take them). Parts cut by rows or columns of out, by shape alone. */
-void vp__lib_matmul(const vp__view *out, const vp__view *a, const vp__view *b, int64_t part,
-                    int64_t parts, void *scratch);
+void vp__lib_matmul(const vp__view *out, const vp__view *a, const vp__view *b,
+                    int64_t part, int64_t parts, void *scratch);
 int64_t vp__lib_matmul_parts(int64_t m, int64_t n, int64_t k, vp_dtype t);
-size_t vp__lib_matmul_scratch(const vp__view *out, const vp__view *a, const vp__view *b); /* per part */
+size_t vp__lib_matmul_scratch(const vp__view *out, const vp__view *a,
+                              const vp__view *b); /* per part */
 
 #endif

@@ -16,8 +16,7 @@
         .index_is_valid = vp__loops_index_is_valid_##isa,                                \
         .index_add = vp__loops_index_add_##isa,                                          \
         .scan_along = vp__loops_scan_along_##isa,                                        \
-        .scan_across = vp__loops_scan_across_##isa,                                      \
-        .product = vp__loops_product_##isa,                                              \
+        .scan_across = vp__loops_scan_across_##isa, .product = vp__loops_product_##isa,  \
         .sort = vp__loops_sort_##isa, .argsort = vp__loops_argsort_##isa,                \
     }
 

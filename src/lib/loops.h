@@ -37,6 +37,9 @@ typedef void (*vp__product_fn)(const vp__product *p);
 
 enum { VP__PRODUCT_BYTES = 128 };
 
+/* Bytes of scratch for sorting n elements: vectors for twice as many words and positions. */
+#define VP__NETWORK_SCRATCH(n) ((size_t)(n)*32 + 256)
+
 typedef struct {
     /* True elements among n bytes; any byte but zero is true. */
     int64_t (*count_true)(const uint8_t *mask, int64_t n);
@@ -60,10 +63,11 @@ typedef struct {
     const vp__product_fn *product; /* by type */
 
     /* Sort n contiguous elements of a real type of four or eight bytes, out being `in` or
-     * apart from it; argsort is stable. They return false and do nothing where there is no
-     * way quicker than the caller's, as for long sequences. */
-    bool (*sort)(void *out, const void *in, int64_t n, vp_dtype t);
-    bool (*argsort)(int64_t *out, const void *in, int64_t n, vp_dtype t);
+     * apart from it; argsort is stable. scratch is 64-byte aligned and has VP__NETWORK_SCRATCH(n)
+     * bytes. They return false and do nothing where there is no way quicker than the
+     * caller's, as for long sequences. */
+    bool (*sort)(void *out, const void *in, int64_t n, vp_dtype t, void *scratch);
+    bool (*argsort)(int64_t *out, const void *in, int64_t n, vp_dtype t, void *scratch);
 } vp__loops;
 
 const vp__loops *vp__loops_get(void);
@@ -78,8 +82,8 @@ const vp__loops *vp__loops_get(void);
     extern const vp__scan_fn vp__loops_scan_along_##isa[2][VP__NDTYPES];                 \
     extern const vp__scan_fn vp__loops_scan_across_##isa[2][VP__NDTYPES];                \
     extern const vp__product_fn vp__loops_product_##isa[VP__NDTYPES];                    \
-    bool vp__loops_sort_##isa(void *, const void *, int64_t, vp_dtype);                  \
-    bool vp__loops_argsort_##isa(int64_t *, const void *, int64_t, vp_dtype);
+    bool vp__loops_sort_##isa(void *, const void *, int64_t, vp_dtype, void *);          \
+    bool vp__loops_argsort_##isa(int64_t *, const void *, int64_t, vp_dtype, void *);
 
 /* Inside loops_*.c: the name of something for the instruction set being compiled. */
 #ifdef VP_ISA

@@ -36,7 +36,8 @@ INLINE value load(const char *from, vp_dtype t) {
     case VP_F32: return (value){.f = *(const float *)p};
     case VP_F64: return (value){.d = *(const double *)p};
     case VP_C64: return (value){.f = ((const float *)p)[0], .g = ((const float *)p)[1]};
-    case VP_C128: return (value){.d = ((const double *)p)[0], .e = ((const double *)p)[1]};
+    case VP_C128:
+        return (value){.d = ((const double *)p)[0], .e = ((const double *)p)[1]};
     case VP_AUTO: break;
     }
     return (value){0};
@@ -109,8 +110,10 @@ INLINE value fold(value a, value b, vp_dtype t, bool product) {
     return a;
 }
 
-/* `lanes` lanes (a constant of at most 4), carried in registers. */
-INLINE void carry(const vp__scan *s, int64_t first, int lanes, vp_dtype t, bool product) {
+/* `lanes` lanes (a constant of at most 4), carried in registers; the steps are constants
+ * in the contiguous case. */
+INLINE void carry(const vp__scan *s, int64_t first, int lanes, int64_t out_step,
+                  int64_t in_step, vp_dtype t, bool product) {
     char *out = s->out + first * s->out_lane;
     const char *in = s->in + first * s->in_lane;
     value held[4];
@@ -118,20 +121,35 @@ INLINE void carry(const vp__scan *s, int64_t first, int lanes, vp_dtype t, bool 
         held[l] = load(in + l * s->in_lane, t);
         store(out + l * s->out_lane, t, held[l]);
     }
-    for (int64_t i = 1; i < s->n; i++) {
-        out += s->out_step;
-        in += s->in_step;
-        for (int l = 0; l < lanes; l++) {
-            held[l] = fold(held[l], load(in + l * s->in_lane, t), t, product);
-            store(out + l * s->out_lane, t, held[l]);
-        }
+    /* A single lane goes four steps at a time: its sums wait for each other, the loads and
+     * stores need not. */
+    for (int64_t left = s->n - 1; left > 0;) {
+        int steps = lanes == 1 && left >= 4 ? 4 : 1;
+        value x[4][4];
+        for (int i = 0; i < steps; i++)
+            for (int l = 0; l < lanes; l++)
+                x[i][l] = load(in + (i + 1) * in_step + l * s->in_lane, t);
+        for (int i = 0; i < steps; i++)
+            for (int l = 0; l < lanes; l++) {
+                held[l] = fold(held[l], x[i][l], t, product);
+                store(out + (i + 1) * out_step + l * s->out_lane, t, held[l]);
+            }
+        out += steps * out_step;
+        in += steps * in_step;
+        left -= steps;
     }
 }
 
-INLINE void along(const vp__scan *s, vp_dtype t, bool product) {
+INLINE void along(const vp__scan *s, vp_dtype t, int size, bool product) {
     int64_t l = 0;
-    for (; l + 4 <= s->lanes; l += 4) carry(s, l, 4, t, product);
-    for (; l < s->lanes; l++) carry(s, l, 1, t, product);
+    for (; l + 4 <= s->lanes; l += 4) carry(s, l, 4, s->out_step, s->in_step, t, product);
+    bool contiguous = s->out_step == size && s->in_step == size;
+    for (; l < s->lanes; l++) {
+        if (contiguous)
+            carry(s, l, 1, size, size, t, product);
+        else
+            carry(s, l, 1, s->out_step, s->in_step, t, product);
+    }
 }
 
 /* One step of all lanes; strides between lanes are constants in the contiguous case. */
@@ -149,8 +167,10 @@ INLINE void across(const vp__scan *s, vp_dtype t, int size, bool product) {
     char *out = s->out;
     bool contiguous = s->out_lane == size && s->in_lane == size;
     for (int64_t i = 0; i < s->n; i++) {
-        if (contiguous) step(out, before, in, s->lanes, size, size, t, product);
-        else step(out, before, in, s->lanes, s->out_lane, s->in_lane, t, product);
+        if (contiguous)
+            step(out, before, in, s->lanes, size, size, t, product);
+        else
+            step(out, before, in, s->lanes, s->out_lane, s->in_lane, t, product);
         before = out;
         out += s->out_step;
         in += s->in_step;
@@ -158,8 +178,12 @@ INLINE void across(const vp__scan *s, vp_dtype t, int size, bool product) {
 }
 
 #define VP_DTYPE(id, name, ctype, class, real)                                           \
-    static void sum_along_##id(const vp__scan *s) { along(s, VP_##id, false); }          \
-    static void mul_along_##id(const vp__scan *s) { along(s, VP_##id, true); }           \
+    static void sum_along_##id(const vp__scan *s) {                                      \
+        along(s, VP_##id, (int)sizeof(ctype), false);                                    \
+    }                                                                                    \
+    static void mul_along_##id(const vp__scan *s) {                                      \
+        along(s, VP_##id, (int)sizeof(ctype), true);                                     \
+    }                                                                                    \
     static void sum_across_##id(const vp__scan *s) {                                     \
         across(s, VP_##id, (int)sizeof(ctype), false);                                   \
     }                                                                                    \

@@ -17,9 +17,9 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* The longest networks, beyond which radix sort is quicker, and how many vectors fit in
- * registers. */
-enum { VECTORS = 128, KEYED_VECTORS = 64, HELD = 8 };
+/* The longest networks in vectors, beyond which radix sort is quicker, and how many vectors
+ * fit in registers. */
+enum { VECTORS = 4096, KEYED_VECTORS = 64, HELD = 8 };
 
 /* One vector of items. Words use only `key`; keyed items have their positions beside it. */
 typedef struct {
@@ -39,7 +39,8 @@ INLINE __mmask16 before(items b, items a, kind k) {
 }
 
 INLINE items choose(__mmask16 second, items a, items b, kind k) {
-    if (k == WORD32) return (items){_mm512_mask_mov_epi32(a.key, second, b.key), a.position};
+    if (k == WORD32)
+        return (items){_mm512_mask_mov_epi32(a.key, second, b.key), a.position};
     a.key = _mm512_mask_mov_epi64(a.key, (__mmask8)second, b.key);
     if (k == KEYED)
         a.position = _mm512_mask_mov_epi64(a.position, (__mmask8)second, b.position);
@@ -74,10 +75,12 @@ INLINE __m512i flip(__m512i x, int distance, kind k) {
         case 8: return _mm512_shuffle_i32x4(x, x, 0x4E);
         case 7:
             return _mm512_permutexvar_epi32(
-                _mm512_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8), x);
+                _mm512_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8),
+                x);
         default:
             return _mm512_permutexvar_epi32(
-                _mm512_setr_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), x);
+                _mm512_setr_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
+                x);
         }
     }
     switch (distance) {
@@ -266,7 +269,8 @@ INLINE __m512i unkey32(__m512i key, mapping m) {
     if (m == AS_IS) return key;
     if (m == SIGNED) return _mm512_xor_si512(key, sign);
     __m512i bits = _mm512_add_epi32(key, _mm512_set1_epi32(VP__TURN32));
-    __m512i negative = _mm512_xor_si512(_mm512_srai_epi32(bits, 31), _mm512_set1_epi32(-1));
+    __m512i negative =
+        _mm512_xor_si512(_mm512_srai_epi32(bits, 31), _mm512_set1_epi32(-1));
     return _mm512_xor_si512(bits, _mm512_or_si512(negative, sign));
 }
 
@@ -275,7 +279,8 @@ INLINE __m512i unkey64(__m512i key, mapping m) {
     if (m == AS_IS) return key;
     if (m == SIGNED) return _mm512_xor_si512(key, sign);
     __m512i bits = _mm512_add_epi64(key, _mm512_set1_epi64(VP__TURN64));
-    __m512i negative = _mm512_xor_si512(_mm512_srai_epi64(bits, 63), _mm512_set1_epi64(-1));
+    __m512i negative =
+        _mm512_xor_si512(_mm512_srai_epi64(bits, 63), _mm512_set1_epi64(-1));
     return _mm512_xor_si512(bits, _mm512_or_si512(negative, sign));
 }
 
@@ -291,8 +296,8 @@ INLINE int64_t power_above(int64_t n) {
 }
 
 /* Sorts n elements; partial vectors are moved under a mask. */
-INLINE void sort_words(char *out, const char *in, int64_t n, kind k, mapping m) {
-    __m512i keys[VECTORS];
+INLINE void sort_words(char *out, const char *in, int64_t n, __m512i *keys, kind k,
+                       mapping m) {
     const __m512i most = _mm512_set1_epi64(-1);
     int64_t lanes = k == WORD32 ? 16 : 8, used = (n + lanes - 1) / lanes;
     int64_t whole = power_above(used), last = used - 1;
@@ -320,24 +325,26 @@ INLINE void sort_words(char *out, const char *in, int64_t n, kind k, mapping m) 
         _mm512_mask_storeu_epi64(out + last * 64, (__mmask8)rest, unkey64(keys[last], m));
 }
 
-bool VP__LOOPS(vp__loops_sort)(void *out, const void *in, int64_t n, vp_dtype t) {
+bool VP__LOOPS(vp__loops_sort)(void *out, const void *in, int64_t n, vp_dtype t,
+                               void *scratch) {
     kind k = vp__dtype[t].size == 4 ? WORD32 : WORD64;
     if (n > VECTORS * (k == WORD32 ? 16 : 8)) return false;
     if (n < 1) return true;
     switch (t) {
-    case VP_U32: sort_words(out, in, n, WORD32, AS_IS); return true;
-    case VP_I32: sort_words(out, in, n, WORD32, SIGNED); return true;
-    case VP_F32: sort_words(out, in, n, WORD32, FLOAT); return true;
-    case VP_U64: sort_words(out, in, n, WORD64, AS_IS); return true;
-    case VP_I64: sort_words(out, in, n, WORD64, SIGNED); return true;
-    case VP_F64: sort_words(out, in, n, WORD64, FLOAT); return true;
+    case VP_U32: sort_words(out, in, n, scratch, WORD32, AS_IS); return true;
+    case VP_I32: sort_words(out, in, n, scratch, WORD32, SIGNED); return true;
+    case VP_F32: sort_words(out, in, n, scratch, WORD32, FLOAT); return true;
+    case VP_U64: sort_words(out, in, n, scratch, WORD64, AS_IS); return true;
+    case VP_I64: sort_words(out, in, n, scratch, WORD64, SIGNED); return true;
+    case VP_F64: sort_words(out, in, n, scratch, WORD64, FLOAT); return true;
     default: return false;
     }
 }
 
 /* Elements of four bytes share a word with their position. */
-INLINE void argsort_words(int64_t *out, const char *in, int64_t n, mapping m) {
-    __m512i keys[VECTORS], at = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+INLINE void argsort_words(int64_t *out, const char *in, int64_t n, __m512i *keys,
+                          mapping m) {
+    __m512i at = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
     const __m512i most = _mm512_set1_epi64(-1), eight = _mm512_set1_epi64(8);
     int64_t used = (n + 7) / 8, whole = power_above(used);
     for (int64_t v = 0; v < used; v++) {
@@ -356,16 +363,18 @@ INLINE void argsort_words(int64_t *out, const char *in, int64_t n, mapping m) {
                                  _mm512_and_si512(keys[v], low));
 }
 
-INLINE void argsort_keyed(int64_t *out, const char *in, int64_t n, mapping m) {
-    __m512i keys[KEYED_VECTORS], positions[KEYED_VECTORS];
+INLINE void argsort_keyed(int64_t *out, const char *in, int64_t n, __m512i *keys,
+                          mapping m) {
     __m512i at = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
     const __m512i most = _mm512_set1_epi64(-1), eight = _mm512_set1_epi64(8);
     int64_t used = (n + 7) / 8, whole = power_above(used);
+    __m512i *positions = keys + whole;
     for (int64_t v = 0; v < whole; v++) {
         __mmask8 present = (__mmask8)first(n - v * 8);
         __m512i x = key64(_mm512_maskz_loadu_epi64(present, in + v * 64), m);
         keys[v] = _mm512_mask_mov_epi64(most, present, x);
-        positions[v] = at; /* padding comes after every element, by its position at last */
+        positions[v] =
+            at; /* padding comes after every element, by its position at last */
         at = _mm512_add_epi64(at, eight);
     }
     network((storage){keys, positions}, used, whole, KEYED);
@@ -373,29 +382,32 @@ INLINE void argsort_keyed(int64_t *out, const char *in, int64_t n, mapping m) {
         _mm512_mask_storeu_epi64(out + v * 8, (__mmask8)first(n - v * 8), positions[v]);
 }
 
-bool VP__LOOPS(vp__loops_argsort)(int64_t *out, const void *in, int64_t n, vp_dtype t) {
+bool VP__LOOPS(vp__loops_argsort)(int64_t *out, const void *in, int64_t n, vp_dtype t,
+                                  void *scratch) {
     if (n > (vp__dtype[t].size == 4 ? VECTORS : KEYED_VECTORS) * 8) return false;
     if (n < 1) return true;
     switch (t) {
-    case VP_U32: argsort_words(out, in, n, AS_IS); return true;
-    case VP_I32: argsort_words(out, in, n, SIGNED); return true;
-    case VP_F32: argsort_words(out, in, n, FLOAT_SAME); return true;
-    case VP_U64: argsort_keyed(out, in, n, AS_IS); return true;
-    case VP_I64: argsort_keyed(out, in, n, SIGNED); return true;
-    case VP_F64: argsort_keyed(out, in, n, FLOAT_SAME); return true;
+    case VP_U32: argsort_words(out, in, n, scratch, AS_IS); return true;
+    case VP_I32: argsort_words(out, in, n, scratch, SIGNED); return true;
+    case VP_F32: argsort_words(out, in, n, scratch, FLOAT_SAME); return true;
+    case VP_U64: argsort_keyed(out, in, n, scratch, AS_IS); return true;
+    case VP_I64: argsort_keyed(out, in, n, scratch, SIGNED); return true;
+    case VP_F64: argsort_keyed(out, in, n, scratch, FLOAT_SAME); return true;
     default: return false;
     }
 }
 
 #else
 
-bool VP__LOOPS(vp__loops_sort)(void *out, const void *in, int64_t n, vp_dtype t) {
-    (void)out, (void)in, (void)t;
+bool VP__LOOPS(vp__loops_sort)(void *out, const void *in, int64_t n, vp_dtype t,
+                               void *scratch) {
+    (void)out, (void)in, (void)t, (void)scratch;
     return n < 1;
 }
 
-bool VP__LOOPS(vp__loops_argsort)(int64_t *out, const void *in, int64_t n, vp_dtype t) {
-    (void)out, (void)in, (void)t;
+bool VP__LOOPS(vp__loops_argsort)(int64_t *out, const void *in, int64_t n, vp_dtype t,
+                                  void *scratch) {
+    (void)out, (void)in, (void)t, (void)scratch;
     return n < 1;
 }
 

@@ -16,10 +16,10 @@
 #include "lib/nest.h"
 
 enum {
-    GRAIN = 16,      /* pieces' sides are multiples of this */
-    DEPTH = 128,     /* of b's panel in the built-in product: 16 KB, half of L1 */
-    ALIGNMENT = 64,  /* of what lies in scratch */
-    FEW_ROWS = 16    /* so few are not worth packing b for */
+    GRAIN = 16,     /* pieces' sides are multiples of this */
+    DEPTH = 128,    /* of b's panel in the built-in product: 16 KB, half of L1 */
+    ALIGNMENT = 64, /* of what lies in scratch */
+    FEW_ROWS = 16   /* so few are not worth packing b for */
 };
 
 /* A matrix in memory; strides in bytes. */
@@ -38,7 +38,9 @@ static matrix transposed(matrix x) {
 }
 
 static matrix part_of(matrix x, int64_t r, int64_t rows, int64_t c, int64_t cols) {
-    return (matrix){x.data + r * x.row + c * x.col, rows, cols, x.row, x.col};
+    char *data = x.data;
+    if (data) data += r * x.row + c * x.col; /* an empty matrix may have no memory */
+    return (matrix){data, rows, cols, x.row, x.col};
 }
 
 /* Multiply-adds in about 50 µs, by type, at the speed one core of a recent x86 reaches. */
@@ -67,14 +69,15 @@ static int64_t round_up(double x) {
 }
 
 typedef struct {
-    int64_t rows, cols;       /* of one piece */
-    int64_t down, across;     /* pieces */
+    int64_t rows, cols;   /* of one piece */
+    int64_t down, across; /* pieces */
 } grid;
 
 static grid grid_of(int64_t m, int64_t n, int64_t k, vp_dtype t) {
     grid g = {m > 0 ? m : 1, n > 0 ? n : 1, 1, 1};
     double area = (double)g.rows * (double)g.cols;
     double depth = k > 0 ? (double)k : 1;
+    if (area * depth <= grain_volume(t)) return g;
     double wish = piece_volume(area * depth, t) / depth; /* elements of out per piece */
     if (wish >= area) return g;
     /* Four times as wide as high, where out is large enough both ways: the rows of b that a
@@ -185,7 +188,8 @@ static void multiply_blas(matrix out, matrix a, matrix b, vp_dtype t, char *scra
         fits(target, size, &z);
     }
     if (z.turned) { /* the transpose of the product is the product of the transposes */
-        vp__blas_matrix left = {y.data, y.ld, !y.turned}, right = {x.data, x.ld, !x.turned};
+        vp__blas_matrix left = {y.data, y.ld, !y.turned},
+                        right = {x.data, x.ld, !x.turned};
         z.turned = false;
         vp__blas_product(t, n, m, k, &z, &left, &right);
     } else {
@@ -220,7 +224,7 @@ static void multiply_own(matrix out, matrix a, matrix b, vp_dtype t) {
             int64_t cols = out.cols - c < width ? out.cols - c : width;
             matrix bp = part_of(b, k, depth, c, cols);
             vp__product p = {.out = out.data + c * out.col,
-                             .a = a.data + k * a.col,
+                             .a = part_of(a, 0, out.rows, k, depth).data,
                              .b = bp.data,
                              .rows = out.rows,
                              .cols = cols,
@@ -242,8 +246,8 @@ static void multiply_own(matrix out, matrix a, matrix b, vp_dtype t) {
     }
 }
 
-void vp__lib_matmul(const vp__view *out, const vp__view *a, const vp__view *b, int64_t part,
-                    int64_t parts, void *scratch) {
+void vp__lib_matmul(const vp__view *out, const vp__view *a, const vp__view *b,
+                    int64_t part, int64_t parts, void *scratch) {
     vp_dtype t = out->dtype;
     matrix x = matrix_of(a), y = matrix_of(b), z = matrix_of(out);
     grid g = grid_of(z.rows, z.cols, x.cols, t);
@@ -263,7 +267,8 @@ void vp__lib_matmul(const vp__view *out, const vp__view *a, const vp__view *b, i
     }
     if (z.rows <= 0 || z.cols <= 0) return;
     if (gridded && uses_blas(out->dims[0], out->dims[1], x.cols, t)) {
-        uintptr_t aligned = ((uintptr_t)scratch + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
+        uintptr_t aligned =
+            ((uintptr_t)scratch + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
         multiply_blas(z, x, y, t, (char *)aligned);
         return;
     }

@@ -26,8 +26,10 @@ enum {
 void vp__move_row(char *out, int64_t out_stride, const char *in, int64_t in_stride,
                   int64_t n, int size) {
     if (out_stride == size) {
-        if (in_stride == size) memcpy(out, in, (size_t)(n * size));
-        else vp__kernels_get()->gather[vp__log2_size(size)](out, in, in_stride, n);
+        if (in_stride == size)
+            memcpy(out, in, (size_t)(n * size));
+        else
+            vp__kernels_get()->gather[vp__log2_size(size)](out, in, in_stride, n);
         return;
     }
     if (in_stride == size) {
@@ -92,8 +94,10 @@ static void transpose(const vp__plane *p, int size) {
                 for (int64_t c = c0; c < cb; c += side) {
                     char *out = p->out + r * p->out_row + c * size;
                     const char *in = p->in + c * p->in_col + r * size;
-                    if (size == 8) turn_block8(out, p->out_row, in, p->in_col);
-                    else turn_block4(out, p->out_row, in, p->in_col);
+                    if (size == 8)
+                        turn_block8(out, p->out_row, in, p->in_col);
+                    else
+                        turn_block4(out, p->out_row, in, p->in_col);
                 }
             if (cb < c1)
                 for (int64_t r = r0; r < rb; r++)
@@ -122,7 +126,8 @@ static vp__plane flipped(const vp__plane *p) {
 }
 
 /* Moves row by row in tiles of the given size, each tile completely. */
-static void move_tiles(const vp__plane *p, int64_t tile_rows, int64_t tile_cols, int size) {
+static void move_tiles(const vp__plane *p, int64_t tile_rows, int64_t tile_cols,
+                       int size) {
     for (int64_t r0 = 0; r0 < p->rows; r0 += tile_rows) {
         int64_t r1 = r0 + tile_rows < p->rows ? r0 + tile_rows : p->rows;
         for (int64_t c0 = 0; c0 < p->cols; c0 += tile_cols) {
@@ -147,5 +152,6 @@ void vp__move_plane(const vp__plane *p, int size) {
     }
     if (p->out_col == size && p->in_row == size && (size == 4 || size == 8))
         transpose(p, size);
-    else move_tiles(p, TILE, TILE, size);
+    else
+        move_tiles(p, TILE, TILE, size);
 }

@@ -45,7 +45,8 @@ void vp__nest_merge(vp__nest *nest) {
         bool join = kept > 0 && joins(nest, kept - 1, i);
         int to = join ? kept - 1 : kept++;
         nest->dims[to] = join ? nest->dims[to] * nest->dims[i] : nest->dims[i];
-        for (int k = 0; k < nest->noperands; k++) nest->strides[k][to] = nest->strides[k][i];
+        for (int k = 0; k < nest->noperands; k++)
+            nest->strides[k][to] = nest->strides[k][i];
     }
     nest->ndim = kept;
 }
@@ -75,8 +76,9 @@ static bool is_outer(const vp__nest *nest, int a, int b) {
 }
 
 void vp__nest_sort(vp__nest *nest) {
+    if (vp__nest_is_empty(nest)) return; /* and may have no memory to point into */
     for (int i = 0; i < nest->ndim; i++) {
-        if (nest->strides[0][i] >= 0 || nest->dims[i] == 0) continue;
+        if (nest->strides[0][i] >= 0) continue;
         for (int k = 0; k < nest->noperands; k++) {
             nest->data[k] += nest->strides[k][i] * (nest->dims[i] - 1);
             nest->strides[k][i] = -nest->strides[k][i];
@@ -96,6 +98,7 @@ static void narrow(vp__nest *nest, int axis, int64_t first, int64_t last) {
 
 void vp__nest_split(vp__nest *nest, int64_t part, int64_t parts) {
     uint32_t cut = 0; /* dimensions already cut down to one element */
+    if (vp__nest_is_empty(nest)) return;
     while (parts > 1) {
         int longest = -1;
         for (int i = 0; i < nest->ndim; i++)
@@ -109,7 +112,6 @@ void vp__nest_split(vp__nest *nest, int64_t part, int64_t parts) {
             return;
         }
         int64_t dim = nest->dims[longest];
-        if (dim == 0) return;
         if (parts <= dim) {
             int64_t unit = dim / parts >= SHARE_UNIT ? SHARE_UNIT : 1;
             int64_t units = (dim + unit - 1) / unit;
@@ -123,8 +125,10 @@ void vp__nest_split(vp__nest *nest, int64_t part, int64_t parts) {
         int64_t low = 0, high = dim - 1;
         while (low < high) {
             int64_t middle = low + (high - low + 1) / 2;
-            if (vp__share(parts, middle, dim) <= part) low = middle;
-            else high = middle - 1;
+            if (vp__share(parts, middle, dim) <= part)
+                low = middle;
+            else
+                high = middle - 1;
         }
         int64_t first = vp__share(parts, low, dim);
         parts = vp__share(parts, low + 1, dim) - first;

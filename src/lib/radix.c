@@ -87,8 +87,10 @@ INLINE char *merge_sort(char *items, char *spare, int64_t n, int size) {
     for (int64_t run = RUN; run < n; run *= 2) {
         for (int64_t i = 0; i < n; i += 2 * run) {
             int64_t m = n - i < 2 * run ? n - i : 2 * run;
-            if (m <= run) memcpy(spare + i * size, items + i * size, (size_t)(m * size));
-            else merge(spare + i * size, items + i * size, run, m, size);
+            if (m <= run)
+                memcpy(spare + i * size, items + i * size, (size_t)(m * size));
+            else
+                merge(spare + i * size, items + i * size, run, m, size);
         }
         char *swap = items;
         items = spare;
@@ -155,5 +157,6 @@ uint64_t *vp__radix_high(uint64_t *items, uint64_t *spare, int64_t n) {
 }
 
 vp__keyed *vp__radix_keyed(vp__keyed *items, vp__keyed *spare, int64_t n) {
-    return (vp__keyed *)(void *)sort((char *)items, (char *)spare, n, 16, 0, 8, FEW_KEYED);
+    return (vp__keyed *)(void *)sort((char *)items, (char *)spare, n, 16, 0, 8,
+                                     FEW_KEYED);
 }

@@ -20,7 +20,9 @@ size_t vp__lib_sort_scratch(const vp__view *in, int axis) {
     /* Two sequences of vp__keyed, or of 64-bit words when key and position fit in one. */
     size_t n = (size_t)(in->ndim > 0 ? in->dims[axis] : 1);
     bool narrow = vp__dtype[in->dtype].size <= 4 && n <= UINT32_MAX;
-    return 2 * n * (narrow ? sizeof(uint64_t) : sizeof(vp__keyed)) + 64;
+    size_t bytes = 2 * n * (narrow ? sizeof(uint64_t) : sizeof(vp__keyed));
+    if (n <= VP__SHORT_LANE) bytes = n * 16 + VP__NETWORK_SCRATCH(n) + 64;
+    return bytes + 64; /* to align it */
 }
 
 void vp__lanes_run(const vp__view *out, const vp__view *in, int axis, int64_t part,
@@ -60,8 +62,8 @@ static void sort_bytes(const vp__lane *lane) {
     char *out = lane->out;
     for (int i = 0; i < 256; i++) {
         int value = (first + i) & 255;
-        int64_t n = counts[0][value] + counts[1][value] + counts[2][value] +
-                    counts[3][value];
+        int64_t n =
+            counts[0][value] + counts[1][value] + counts[2][value] + counts[3][value];
         char element = (char)value;
         if (n) vp__move_row(out, lane->out_stride, &element, 0, n, 1);
         out += n * lane->out_stride;
@@ -79,7 +81,9 @@ static bool sort_short(const vp__lane *lane) {
         in = copy;
     }
     char *out = lane->out_stride == size ? lane->out : copy;
-    if (!vp__loops_get()->sort(out, in, lane->n, lane->dtype)) return false;
+    if (!vp__loops_get()->sort(out, in, lane->n, lane->dtype,
+                               vp__lane_network_scratch(lane)))
+        return false;
     if (out == copy) vp__move_row(lane->out, lane->out_stride, out, size, lane->n, size);
     return true;
 }
@@ -89,7 +93,9 @@ static void sort_small(const vp__lane *lane) {
     uint32_t *keys = lane->scratch, *spare = keys + lane->n, *sorted = keys;
     int size = vp__dtype[lane->dtype].size;
     vp__keys_u32(keys, lane->in, lane->in_stride, lane->n, lane->dtype, false);
-    if (size == 4 || !vp__loops_get()->sort(keys, keys, lane->n, VP_U32))
+    if (size == 4 || lane->n > VP__SHORT_NARROW ||
+        !vp__loops_get()->sort(keys, keys, lane->n, VP_U32,
+                               vp__lane_network_scratch(lane)))
         sorted = vp__radix_u32(keys, spare, lane->n);
     bool direct = lane->out_stride == size;
     void *to = direct ? lane->out : (void *)(sorted == keys ? spare : keys);
@@ -111,9 +117,11 @@ static void sort_wide(const vp__lane *lane) {
 static void sort_complex(const vp__lane *lane) {
     vp__keyed *spare, *order = vp__lane_order(lane, &spare);
     int size = vp__dtype[lane->dtype].size;
-    char *to = (char *)spare; /* out may be in, so elements are not moved straight there */
+    char *to =
+        (char *)spare; /* out may be in, so elements are not moved straight there */
     for (int64_t i = 0; i < lane->n; i++)
-        memcpy(to + i * size, lane->in + order[i].position * lane->in_stride, (size_t)size);
+        memcpy(to + i * size, lane->in + order[i].position * lane->in_stride,
+               (size_t)size);
     vp__move_row(lane->out, lane->out_stride, to, size, lane->n, size);
 }
 

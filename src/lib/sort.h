@@ -9,8 +9,9 @@
 #include "array/view.h"
 #include "lib/radix.h"
 
-/* No lane longer than this is sorted by the loops for short ones. */
-enum { VP__SHORT_LANE = 2048 };
+/* Lanes up to this length are offered to the loops for short ones; elements of one or two
+ * bytes have few digits, so radix sort wins earlier. */
+enum { VP__SHORT_LANE = 32768, VP__SHORT_NARROW = 1024 };
 
 /* One sequence to sort: n elements at these addresses and strides. */
 typedef struct {
@@ -28,5 +29,10 @@ void vp__lanes_run(const vp__view *out, const vp__view *in, int axis, int64_t pa
 /* The sorted order of a lane of 64-bit or complex elements, in its scratch; *spare is room
  * for n more that is free then. */
 vp__keyed *vp__lane_order(const vp__lane *lane, vp__keyed **spare);
+
+/* Scratch of a short lane: 16 bytes an element for copies, then what the loops need. */
+static inline void *vp__lane_network_scratch(const vp__lane *lane) {
+    return (char *)lane->scratch + (lane->n * 16 + 63) / 64 * 64;
+}
 
 #endif

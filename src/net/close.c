@@ -11,7 +11,9 @@
 #include "base/config.h"
 #include "lib/lib.h"
 #include "net/cost.h"
+#include "net/flat.h"
 #include "net/issue.h"
+#include "net/library.h"
 #include "net/tuning.h"
 #include "trace/trace.h"
 
@@ -141,7 +143,44 @@ vp__error *vp__issue_no_memory(const char *where) {
     return vp__error_new(VP_ERR_MEMORY, where, "out of memory");
 }
 
+static void close_flat(vp__expr *e, vp__value *out) {
+    int64_t bytes = e->count * vp__dtype[e->dtype].size;
+    vp__storage *s = vp__storage_new(bytes);
+    vp__error *error = s ? NULL : vp__issue_no_memory(e->where);
+    vp__node *n = NULL;
+    if (s) {
+        vp__flat f;
+        vp__flat_build(&f, e);
+        if (vp__issue_is_tiny(e) && vp__flat_ready(&f)) {
+            vp__region all = vp__region_all();
+            vp__error *failed = vp__flat_run(&f, e, s, NULL);
+            if (failed) vp__storage_poison(s, failed, &all, 0);
+        } else {
+            vp__admit(bytes);
+            n = vp__flat_node(&f, e, -1);
+            if (!n) error = vp__issue_no_memory(e->where);
+        }
+    }
+    if (error) {
+        if (s) vp__storage_release(s);
+        out->error = error;
+        return;
+    }
+    out->storage = s;
+    for (int i = 0; i < e->ndim; i++) out->dims[i] = e->dims[i];
+    vp__flat_strides(e, out->strides);
+    if (n) {
+        n->result = s;
+        n->write_region = vp__region_all();
+        vp__node_submit(n);
+    }
+}
+
 static void close_segment(vp__expr *e, vp__value *out) {
+    if (vp__flat_is(e)) {
+        close_flat(e, out);
+        return;
+    }
     vp__step steps[VP__SEGMENT_STEPS];
     vp__expr *leaves[VP__SEGMENT_LEAVES];
     vp__segment seg;
@@ -219,6 +258,22 @@ void vp__close(vp__expr *e, vp__value *out) {
     vp__expr_free(e);
 }
 
+/* Makes e a leaf that reads v, which is taken over. */
+static void become_leaf(vp__expr *e, const vp__value *v) {
+    e->kind = VP__EXPR_LEAF;
+    e->leaves = 1;
+    e->like = NULL;
+    e->late = v->late;
+    e->storage = v->storage;
+    vp__storage_capture(v->storage);
+    vp__storage_release(v->storage);
+    e->offset = v->offset;
+    if (v->late) return;
+    memcpy(e->dims, v->dims, (size_t)v->ndim * sizeof(int64_t));
+    memcpy(e->strides, v->strides, (size_t)v->ndim * sizeof(int64_t));
+    vp__expr_measure(e);
+}
+
 void vp__materialise(vp__expr *e) {
     if (e->kind == VP__EXPR_LEAF || e->kind == VP__EXPR_POISON) return;
     vp__value v;
@@ -233,16 +288,7 @@ void vp__materialise(vp__expr *e) {
         e->error = v.error;
         return;
     }
-    e->kind = VP__EXPR_LEAF;
-    e->leaves = 1;
-    e->storage = v.storage;
-    vp__storage_capture(v.storage);
-    vp__storage_release(v.storage);
-    e->offset = v.offset;
-    if (v.late) return;
-    memcpy(e->dims, v.dims, (size_t)v.ndim * sizeof(int64_t));
-    memcpy(e->strides, v.strides, (size_t)v.ndim * sizeof(int64_t));
-    e->dense = vp__layout_is_dense(v.ndim, v.dims, v.strides, vp__dtype[v.dtype].size);
+    become_leaf(e, &v);
 }
 
 static bool reads(const vp__expr *e, const vp__storage *s) {
@@ -252,10 +298,28 @@ static bool reads(const vp__expr *e, const vp__storage *s) {
     return false;
 }
 
-/* An open leaf of s becomes a copy, an open tree over s a value. */
+/* An open leaf of borrowed memory, which cannot be renamed, becomes a leaf of a copy. */
+static void copy_borrowed(vp__expr *e) {
+    vp__expr *leaf = vp__expr_leaf(e->storage, NULL, (vp_dtype)e->dtype, e->offset, e->ndim,
+                                   e->dims, e->strides, false, e->where);
+    vp__lib_params p = {.kind = VP__LIB_COPY};
+    vp__value v;
+    vp__library_issue(&p, (vp_dtype)e->dtype, 1, &leaf, e->ndim, e->dims, "copy", e->where, &v);
+    if (v.error) {
+        vp__value_release(&v);
+        return;
+    }
+    vp__storage_drop_capture(e->storage);
+    if (e->buffer) vp__buffer_release(e->buffer);
+    e->buffer = NULL;
+    become_leaf(e, &v);
+}
+
 void vp__materialise_readers(vp__storage *s) {
     for (vp__expr *e = vp__expr_roots(), *next; e && e->kind != VP__EXPR_FREE; e = next) {
         next = e->next;
-        if (e->kind != VP__EXPR_LEAF && reads(e, s)) vp__materialise(e);
+        if (!reads(e, s)) continue;
+        if (e->kind != VP__EXPR_LEAF) vp__materialise(e);
+        else if (s->borrowed) copy_borrowed(e);
     }
 }

@@ -24,7 +24,7 @@
 #include "base/clock.h"
 #include "base/spin.h"
 #include "jit/exec.h"
-#include "net/node.h"
+#include "net/net.h"
 #include "net/tuning.h"
 #include "trace/trace.h"
 
@@ -73,6 +73,7 @@ vp__core *vp__core_new(void) {
 
 /* A free record for a calling thread: core 0 if it is free, or one beyond the workers'. */
 static vp__core *adopt(void) {
+    vp__net_init();
     pthread_once(&leaving_once, make_key);
     pthread_mutex_lock(&making);
     vp__core *c = NULL;
@@ -83,17 +84,15 @@ static vp__core *adopt(void) {
             c = vp__cores[i];
     if (!c && (c = vp__core_new())) atomic_store_explicit(&c->used, true, memory_order_relaxed);
     pthread_mutex_unlock(&making);
-    if (!c) {
-        fprintf(stderr, "vproc: no memory, or more than %d threads issue at once\n",
-                VP__MAX_CORES);
-        abort();
-    }
-    pthread_setspecific(leaving, c);
+    if (c) pthread_setspecific(leaving, c);
     return c;
 }
 
 vp__core *vp__core_self(void) {
-    if (__builtin_expect(!self_core, 0)) self_core = adopt();
+    while (__builtin_expect(!self_core, 0)) {
+        self_core = adopt();
+        if (!self_core) sched_yield();
+    }
     return self_core;
 }
 
@@ -197,7 +196,7 @@ void vp__core_sleep(vp__core *self, const _Atomic int *done, int64_t timeout_ns)
     atomic_store_explicit(&self->parked, AWAKE, memory_order_relaxed);
 }
 
-static pthread_t threads[VP__MAX_CORES];
+static pthread_t threads[VP__MAX_CORES / 2];
 static int thread_count;
 static _Atomic bool workers_started;
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER; /* guards starting, stopping */

@@ -20,7 +20,7 @@
 
 typedef struct vp__node vp__node;
 
-enum { VP__MAX_CORES = 256 };
+enum { VP__MAX_CORES = 4096 };
 
 /* What happened, per core, added up when somebody asks. Plain counters of one writer. */
 typedef struct {
@@ -49,8 +49,8 @@ extern vp__core *vp__cores[VP__MAX_CORES];
 extern _Atomic int vp__core_count;  /* records made so far, used or not */
 extern int vp__placeable;           /* cores nodes may be placed on: VP_THREADS */
 
-/* The calling thread's core, made on first use. Aborts only if there is no memory for the
- * very first one. */
+/* The calling thread's core, made on first use. Without memory for it, or with more threads
+ * issuing than there may be records, waits for another thread to end. */
 vp__core *vp__core_self(void);
 vp__core *vp__core_new(void);
 

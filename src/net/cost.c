@@ -45,14 +45,13 @@ int vp__cost_place(const vp__node *n) {
 void vp__cost_learn(const vp__node *n) {
     double took = (double)vp__clock_ns(vp__clock_ticks() - n->began);
     /* Shorter than this is mostly the clock; split nodes ran on several cores at once. */
-    if (took < 300 || n->pieces > 1 || n->cost <= 0) return;
-    double ratio = took / n->cost;
-    if (ratio < 1e-3) ratio = 1e-3;
-    if (ratio > 1e3) ratio = 1e3;
-    /* A quarter of the way, in the logarithm: an estimate wrong by a hundred is within a
-     * tenth after ten runs, and one odd run does little harm. */
-    double f = vp__cost_factor(n->key) * sqrt(sqrt(ratio));
-    if (f < 1e-3) f = 1e-3;
-    if (f > 1e3) f = 1e3;
+    if (took < 300 || n->pieces > 1 || n->estimate <= 0) return;
+    double ratio = took / n->estimate;
+    /* A quarter of the way to what this run says, in the logarithm: a factor wrong by a
+     * hundred is within a third after ten runs, and one odd run does little harm. */
+    double f = vp__cost_factor(n->key);
+    f = sqrt(sqrt(f * f * f * ratio));
+    if (f < 1e-4) f = 1e-4;
+    if (f > 1e4) f = 1e4;
     atomic_store_explicit(&factors[n->key % KEYS], (float)f, memory_order_relaxed);
 }

@@ -92,7 +92,8 @@ vp__expr *vp__expr_new(vp__expr_kind kind, int ndim, const char *where) {
     e->op = e->type = e->dtype = 0;
     e->ndim = (int8_t)ndim;
     e->nargs = 0;
-    e->late = e->keepdims = e->dense = false;
+    e->late = e->keepdims = false;
+    e->like = NULL;
     e->axes = 0;
     e->steps = 1;
     e->leaves = 0;
@@ -165,6 +166,24 @@ bool vp__expr_is_foreign(uint32_t slot) {
     return slot >> INDEX_BITS && slot >> INDEX_BITS != my_table()->number;
 }
 
+void vp__expr_measure(vp__expr *e) {
+    int size = vp__dtype[e->dtype].size;
+    if (e->ndim == 1) { /* nearly all */
+        e->count = e->dims[0];
+        e->like = e->strides[0] == size || e->dims[0] == 1 ? e : NULL;
+        return;
+    }
+    e->count = vp__shape_count(e->ndim, e->dims, 1);
+    e->like = vp__layout_is_dense(e->ndim, e->dims, e->strides, size) ? e : NULL;
+}
+
+bool vp__expr_alike(const vp__expr *a, const vp__expr *b) {
+    int sa = vp__dtype[a->dtype].size, sb = vp__dtype[b->dtype].size;
+    for (int i = 0; i < a->ndim; i++)
+        if (a->dims[i] != 1 && a->strides[i] * sb != b->strides[i] * sa) return false;
+    return true;
+}
+
 vp__expr *vp__expr_leaf(vp__storage *s, vp__buffer *buffer, vp_dtype dtype, int64_t offset,
                         int ndim, const int64_t *dims, const int64_t *strides, bool late,
                         const char *where) {
@@ -183,8 +202,7 @@ vp__expr *vp__expr_leaf(vp__storage *s, vp__buffer *buffer, vp_dtype dtype, int6
             e->dims[i] = dims[i];
             e->strides[i] = strides[i];
         }
-        e->count = vp__shape_count(ndim, dims, 1);
-        e->dense = vp__layout_is_dense(ndim, dims, strides, vp__dtype[dtype].size);
+        vp__expr_measure(e);
     }
     return e;
 }

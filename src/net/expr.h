@@ -34,11 +34,13 @@ typedef struct vp__expr {
     int8_t ndim;
     bool late;      /* dims are not known yet (ndim is) */
     bool keepdims;
-    bool dense;     /* a leaf without gaps in C or other axis order */
     uint32_t axes;  /* reduced */
     uint16_t steps, leaves; /* of the whole tree */
     float cost;     /* estimated nanoseconds of the whole tree */
     int64_t count;  /* elements, when not late */
+    /* The leaf whose layout every leaf of the tree has, without gaps and without broadcast:
+     * then the whole tree is one flat loop. NULL otherwise. */
+    const struct vp__expr *like;
     struct vp__expr *arg[3];
     vp__storage *storage; /* LEAF: captured */
     vp__buffer *buffer;   /* LEAF: when it is a view of a named array, held; else NULL */
@@ -71,6 +73,12 @@ vp__expr *vp__expr_roots(void); /* first of the calling thread's, through ->next
 vp__expr *vp__expr_find(uint32_t slot, uint32_t generation);
 /* Whether the handle was made by another thread (for the error message). */
 bool vp__expr_is_foreign(uint32_t slot);
+
+/* With the dims of a leaf set: fills in count and like. */
+void vp__expr_measure(vp__expr *leaf);
+
+/* Whether two expressions of one shape have the same layout, up to their element sizes. */
+bool vp__expr_alike(const vp__expr *a, const vp__expr *b);
 
 /* A leaf that reads a view of a storage; captures the storage. */
 vp__expr *vp__expr_leaf(vp__storage *s, vp__buffer *buffer, vp_dtype dtype, int64_t offset,

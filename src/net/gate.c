@@ -25,7 +25,7 @@ void vp__gate_copy(vp__expr *x, vp__gate *size_gate, vp__gate *run_gate, const c
     out->late = late;
     out->storage = vp__storage_new(late ? -1 : x->count * size);
     vp__node *n = vp__node_new(vp__library_work(VP__LIB_COPY), "gate", where, 1, x->ndim,
-                               x->ndim, 0, vp__library_payload());
+                               x->ndim, 0, vp__library_payload(VP__LIB_COPY));
     vp__library_set(n, &p);
     n->dtype = x->dtype;
     n->key = VP__NOPS + 1 + VP__LIB_COPY;

@@ -49,7 +49,7 @@ static void run_now(vp__node *n) {
         memcpy(in->dims, in->storage->late->dims, (size_t)in->ndim * sizeof(int64_t));
         memcpy(in->strides, in->storage->late->strides, (size_t)in->ndim * sizeof(int64_t));
     }
-    vp__error *e = n->error ? NULL : vp__node_inherited(n);
+    vp__error *e = n->error || n->work->copies_poison ? NULL : vp__node_inherited(n);
     if (e) vp__node_fail(n, vp__error_retain(e));
     if (!n->error && n->work->size) {
         e = n->work->size(n);
@@ -106,7 +106,7 @@ static vp__node *make_node(const vp__lib_params *p, vp_dtype dtype, int nin, vp_
     int axes = 0;
     for (int i = 0; i < nin; i++) axes += in[i]->ndim;
     vp__node *n = vp__node_new(vp__library_work(p->kind), name, where, nin, axes, ndim,
-                               target_ndim, vp__library_payload());
+                               target_ndim, vp__library_payload(p->kind));
     if (!n) return NULL;
     vp__library_set(n, p);
     n->dtype = (uint8_t)dtype;
@@ -212,7 +212,7 @@ vp__error *vp__library_put(const vp__lib_params *p, const vp__target *t, int nin
 bool vp__copy_storage(vp__storage *to, vp__storage *from, const char *where) {
     vp__lib_params p = {.kind = VP__LIB_COPY};
     vp__node *n = vp__node_new(vp__library_copy_work(), "copy", where, 1, 1, 1, 0,
-                               vp__library_payload());
+                               vp__library_payload(VP__LIB_COPY));
     if (!n) return false;
     vp__library_set(n, &p);
     int64_t bytes = from->bytes, one = 1;
@@ -225,6 +225,13 @@ bool vp__copy_storage(vp__storage *to, vp__storage *from, const char *where) {
     n->in[0].region = vp__region_all();
     n->result = to;
     n->write_region = vp__region_all();
-    vp__node_submit(n);
+    const vp__config *config = vp__config_get();
+    bool small = config->sync || (config->inline_nodes && bytes <= vp__tuning.copy_bytes);
+    if (small && inputs_ready(n)) {
+        run_now(n);
+        end_now(n, 0);
+    } else {
+        vp__node_submit(n);
+    }
     return true;
 }

@@ -7,10 +7,12 @@
 #ifndef VP_NET_LIBRARY_H
 #define VP_NET_LIBRARY_H
 
+#include "array/viewop.h"
 #include "net/net.h"
 
 typedef enum {
     VP__LIB_COPY,        /* same elements in C or column order */
+    VP__LIB_VIEW,        /* a copy through a view operation, for operands of unknown size */
     VP__LIB_SORT,
     VP__LIB_ARGSORT,
     VP__LIB_CUMSUM,
@@ -30,6 +32,7 @@ enum { VP__FANCY_ITEMS = 8 };
 typedef struct {
     vp__lib_kind kind;
     int axis;
+    const vp__viewop *view;     /* VIEW; copied */
     bool column_major;          /* COPY, GENERATE: storage order of the result */
     /* GENERATE: element number i in storage order (or i, j for eye) is start + step * i. */
     bool eye, in_integers;

@@ -17,13 +17,24 @@ typedef struct {
     bool counted;           /* FIND: the size is known, now the positions */
 } payload;
 
-size_t vp__library_payload(void) { return sizeof(payload); }
+/* A VIEW's payload goes on with the operation and, once sized, what it makes of its input. */
+typedef struct {
+    payload head;
+    vp__viewop op;
+    vp__layout layout;
+    bool copy;
+} view_payload;
+
+size_t vp__library_payload(vp__lib_kind kind) {
+    return kind == VP__LIB_VIEW ? sizeof(view_payload) : sizeof(payload);
+}
 
 void vp__library_set(vp__node *n, const vp__lib_params *p) {
     payload *w = n->payload;
     memset(w, 0, sizeof *w);
     w->p = *p;
-    n->cost = 500;
+    if (p->kind == VP__LIB_VIEW) ((view_payload *)n->payload)->op = *p->view;
+    n->estimate = 500;
 }
 
 static void deinit(vp__node *n) {
@@ -72,7 +83,7 @@ static vp__error *size_like_input(vp__node *n) {
     memcpy(n->dims, n->in[0].dims, (size_t)n->ndim * sizeof(int64_t));
     vp__layout_compact(n->ndim, n->dims, vp__dtype[n->dtype].size, w->p.column_major,
                        n->strides);
-    n->cost = 200 + (float)count_of(&n->in[0]);
+    n->estimate = 200 + (float)count_of(&n->in[0]);
     return NULL;
 }
 
@@ -103,6 +114,43 @@ static const vp__work storage_copy_work = {.begin = copy_begin, .piece = copy_pi
                                            .copies_poison = true};
 
 const vp__work *vp__library_copy_work(void) { return &storage_copy_work; }
+
+static vp__error *view_size(vp__node *n) {
+    view_payload *w = n->payload;
+    const vp__input *in = &n->in[0];
+    int size = vp__dtype[n->dtype].size;
+    w->layout.ndim = in->ndim;
+    w->layout.offset = 0;
+    memcpy(w->layout.dims, in->dims, (size_t)in->ndim * sizeof(int64_t));
+    memcpy(w->layout.strides, in->strides, (size_t)in->ndim * sizeof(int64_t));
+    vp__error *e = vp__viewop_apply(&w->op, &w->layout, size, &w->copy);
+    if (e) return vp__error_wrap(e, n->where, n->name);
+    memcpy(n->dims, w->layout.dims, (size_t)n->ndim * sizeof(int64_t));
+    vp__layout_compact(n->ndim, n->dims, size, false, n->strides);
+    n->estimate = 200 + (float)vp__shape_count(n->ndim, n->dims, 1);
+    return NULL;
+}
+
+static void view_piece(vp__node *n, int64_t i, vp__core *core) {
+    (void)core;
+    const view_payload *w = n->payload;
+    vp__view out = output_view(n), in = input_view(n, 0);
+    int64_t strides[VP__MAXDIM];
+    if (w->copy) {
+        /* The new shape's elements in C order are the old shape's. */
+        vp__layout_compact(in.ndim, in.dims, vp__dtype[n->dtype].size, false, strides);
+        out.ndim = in.ndim;
+        out.dims = in.dims;
+        out.strides = strides;
+    } else {
+        in = (vp__view){(char *)in.data + w->layout.offset, w->layout.dims, w->layout.strides,
+                        w->layout.ndim, in.dtype};
+    }
+    vp__lib_copy(&out, &in, i, n->pieces);
+}
+
+static const vp__work view_work = {
+    .size = view_size, .begin = copy_begin, .piece = view_piece, .deinit = deinit};
 
 /* --- along an axis --------------------------------------------------------------------- */
 
@@ -271,7 +319,7 @@ static vp__error *gather_size(vp__node *n) {
     memcpy(n->dims, dims, (size_t)n->ndim * sizeof(int64_t));
     const payload *w = n->payload;
     vp__layout_compact(n->ndim, dims, vp__dtype[n->dtype].size, w->p.column_major, n->strides);
-    n->cost = 200 + (float)vp__shape_count(n->ndim, dims, 1);
+    n->estimate = 200 + (float)vp__shape_count(n->ndim, dims, 1);
     return NULL;
 }
 
@@ -318,7 +366,7 @@ static vp__error *scatter_size(vp__node *n) {
                              n->name, vp__shape_text(a, sizeof a, value->ndim, value->dims),
                              vp__shape_text(b, sizeof b, ndim, dims));
     }
-    n->cost = 200 + 2 * (float)vp__shape_count(ndim, dims, 1);
+    n->estimate = 200 + 2 * (float)vp__shape_count(ndim, dims, 1);
     return NULL;
 }
 
@@ -373,7 +421,7 @@ static vp__error *concatenate_size(vp__node *n) {
     }
     vp__layout_compact(n->ndim, n->dims, vp__dtype[n->dtype].size, w->p.column_major,
                        n->strides);
-    n->cost = cost;
+    n->estimate = cost;
     return NULL;
 }
 
@@ -417,7 +465,7 @@ static vp__error *matmul_size(vp__node *n) {
     memcpy(n->dims, dims, (size_t)nd * sizeof(int64_t));
     const payload *w = n->payload;
     vp__layout_compact(nd, dims, vp__dtype[n->dtype].size, w->p.column_major, n->strides);
-    n->cost = 200 + 0.05f * (float)vp__shape_count(nd, dims, 1) * (float)a->dims[a->ndim - 1];
+    n->estimate = 200 + 0.05f * (float)vp__shape_count(nd, dims, 1) * (float)a->dims[a->ndim - 1];
     return NULL;
 }
 
@@ -475,7 +523,7 @@ static const vp__work matmul_work = {
 enum { GENERATE_BLOCK = 1024, GENERATE_PIECE = 1 << 16 };
 
 static vp__error *generate_size(vp__node *n) {
-    n->cost = 100 + (float)vp__shape_count(n->ndim, n->dims, 1);
+    n->estimate = 100 + (float)vp__shape_count(n->ndim, n->dims, 1);
     return NULL;
 }
 
@@ -524,6 +572,7 @@ static const vp__work generate_work = {
 const vp__work *vp__library_work(vp__lib_kind kind) {
     switch (kind) {
     case VP__LIB_COPY: return &copy_work;
+    case VP__LIB_VIEW: return &view_work;
     case VP__LIB_SORT:
     case VP__LIB_ARGSORT:
     case VP__LIB_CUMSUM:

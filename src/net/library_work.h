@@ -11,7 +11,7 @@ const vp__work *vp__library_work(vp__lib_kind kind);
 /* A byte copy that hands poison on instead of inheriting it. */
 const vp__work *vp__library_copy_work(void);
 
-size_t vp__library_payload(void);
+size_t vp__library_payload(vp__lib_kind kind);
 void vp__library_set(vp__node *n, const vp__lib_params *p);
 
 #endif

@@ -110,6 +110,12 @@ static void enter_reads(vp__node *n) {
 static void enter_write(vp__node *n) {
     int waits = 0;
     vp__storage *s = n->result;
+    if (!n->is_put) {
+        /* Nobody else knows the storage yet: no lock, nothing to wait for. */
+        n->write = vp__log_begin(&s->log);
+        attached(n, VP__WAIT_STORE, 0);
+        return;
+    }
     vp__spin_lock(&s->lock);
     n->write_sequence = s->log.sequence;
     n->write = vp__log_enter(&s->log, true, &n->write_region, n, VP__WAIT_STORE, &waits);
@@ -132,23 +138,6 @@ static void wait_for_stage(vp__node *n, vp__wait what) {
         else vp__waiter_free(w);
     }
     attached(n, what, waits);
-}
-
-void vp__node_submit(vp__node *n) {
-    vp__core *core = vp__core_self();
-    vp__workers_start();
-    vp__count(&core->counters.issued, 1);
-    /* relaxed: a count for limits and for draining, ordered by nothing else. */
-    atomic_fetch_add_explicit(&vp__nodes_in_flight, 1, memory_order_relaxed);
-    n->id = (uint64_t)core->index << 40 |
-            atomic_load_explicit(&core->counters.issued, memory_order_relaxed);
-    vp__trace(VP__TR_ISSUED, n->id, n->name, 0);
-    vp__storage_retain(n->result);
-    enter_reads(n);
-    enter_write(n);
-    wait_for_stage(n, VP__WAIT_SIZE);
-    vp__node_signal(n, VP__WAIT_SIZE);
-    vp__ready_take(core, false);
 }
 
 vp__error *vp__node_inherited(const vp__node *n) {
@@ -205,6 +194,13 @@ static void check_fit(vp__node *n) {
                                    vp__shape_text(b, sizeof b, n->target_ndim, n->target_dims)));
 }
 
+/* Counts memory the node will allocate as in flight already. */
+static void promise(vp__node *n) {
+    if (n->is_put || n->result->inline_data) return;
+    n->promised = n->result->bytes;
+    atomic_fetch_add_explicit(&vp__bytes_promised, n->promised, memory_order_relaxed);
+}
+
 static void sized(vp__node *n) {
     learn_input_sizes(n);
     vp__error *e = n->work->copies_poison ? NULL : vp__node_inherited(n);
@@ -221,16 +217,14 @@ static void sized(vp__node *n) {
         }
         vp__node_publish_size(n);
     }
-    if (!n->is_put && !n->result->inline_data) {
-        n->promised = n->result->bytes;
-        atomic_fetch_add_explicit(&vp__bytes_promised, n->promised, memory_order_relaxed);
-    }
+    promise(n);
     if (n->is_put && !n->error && !n->work->stores_only && !n->fits) check_fit(n);
     wait_for_stage(n, VP__WAIT_CONFIG);
     vp__node_signal(n, VP__WAIT_CONFIG);
 }
 
 static void placed(vp__node *n) {
+    n->cost = n->estimate * (float)vp__cost_factor(n->key);
     n->home = vp__cost_place(n);
     if (!n->is_put) n->result->home = (int16_t)n->home;
     atomic_fetch_add_explicit(&vp__cores[n->home]->ahead, (int64_t)n->cost,
@@ -240,6 +234,36 @@ static void placed(vp__node *n) {
     if (!n->is_put && n->result->late)
         vp__signals_deliver(vp__core_self(), vp__waitlist_close(&n->result->late->configured));
     vp__node_signal(n, VP__WAIT_INPUT);
+}
+
+static bool inputs_configured(const vp__node *n) {
+    for (int i = 0; i < n->ninputs; i++) {
+        vp__late *late = n->in[i].storage->late;
+        if (late && !vp__waitlist_is_closed(&late->configured)) return false;
+    }
+    return true;
+}
+
+void vp__node_submit(vp__node *n) {
+    vp__core *core = vp__core_self();
+    vp__workers_start();
+    vp__count(&core->counters.issued, 1);
+    /* relaxed: a count for limits and for draining, ordered by nothing else. */
+    atomic_fetch_add_explicit(&vp__nodes_in_flight, 1, memory_order_relaxed);
+    n->id = (uint64_t)core->index << 40 |
+            atomic_load_explicit(&core->counters.issued, memory_order_relaxed);
+    vp__trace(VP__TR_ISSUED, n->id, n->name, 0);
+    vp__storage_retain(n->result);
+    enter_reads(n);
+    enter_write(n);
+    if (n->is_sized && inputs_configured(n)) {
+        promise(n);
+        placed(n);
+    } else {
+        wait_for_stage(n, VP__WAIT_SIZE);
+        vp__node_signal(n, VP__WAIT_SIZE);
+    }
+    vp__ready_take(core, false);
 }
 
 static void ready(vp__node *n) {

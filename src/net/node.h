@@ -80,7 +80,9 @@ struct vp__node {
     vp__spinlock error_lock;
 
     int32_t home;               /* core it was placed on */
-    float cost;                 /* estimated nanoseconds, booked at home */
+    float estimate;             /* nanoseconds by the table */
+    float cost;                 /* the same corrected by what was measured; booked at home */
+    bool is_sized;              /* dims and estimate were known at issue */
     int32_t key;                /* kind of work, for the cost model */
     int64_t promised;           /* bytes counted as in flight until allocated or completed */
     uint64_t began;             /* clock ticks at the start of its run */

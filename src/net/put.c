@@ -8,6 +8,7 @@
 #include "array/pool.h"
 #include "array/shape.h"
 #include "lib/lib.h"
+#include "net/flat.h"
 #include "net/issue.h"
 #include "net/library.h"
 #include "net/tuning.h"
@@ -57,7 +58,7 @@ vp__storage *vp__prepare_write(vp__buffer *b, const vp__region *region, bool who
         vp__spin_unlock(&b->lock);
         return NULL;
     }
-    if (!s->borrowed && vp__storage_captures(s) > (uint32_t)own_captures) {
+    if (vp__storage_captures(s) > (uint32_t)own_captures) {
         /* Only our own expressions can be closed; closing may issue, so not under a lock. */
         vp__storage_retain(s);
         vp__spin_unlock(&b->lock);
@@ -133,6 +134,54 @@ static vp__group *enter_if_free(vp__storage *s, const vp__region *r, uint64_t *s
     return g;
 }
 
+/* Ends a write that ran on this thread: its error poisons what it should have written. */
+static void end_write(vp__group *g, vp__storage *s, const vp__region *region,
+                      uint64_t sequence, vp__error *error) {
+    if (error) vp__storage_poison(s, error, region, sequence);
+    vp__observe_end(g);
+}
+
+/* Tries to compute and store at once. False, and nothing done, when it must wait. */
+static bool put_segment(const vp__segment *seg, vp__expr *const *leaves, vp__expr *value,
+                        const vp__target *t, vp__storage *s, const vp__region *region,
+                        bool in_place) {
+    if (!vp__issue_is_tiny(value) || !vp__issue_leaves_ready(leaves, seg->nleaves)) return false;
+    uint64_t sequence;
+    vp__group *g = enter_if_free(s, region, &sequence);
+    if (!g) return false;
+    vp__error *error = value->kind == VP__EXPR_POISON
+                           ? value->error
+                           : vp__issue_leaf_error(leaves, seg->nleaves);
+    vp__error_retain(error);
+    if (!error) error = put_now(t, s, value, seg, leaves, in_place);
+    end_write(g, s, region, sequence, error);
+    return true;
+}
+
+/* The same for a flat loop straight into the target. */
+static bool put_flat(const vp__flat *f, vp__expr *value, const vp__target *t, vp__storage *s,
+                     const vp__region *region) {
+    if (!vp__issue_is_tiny(value) || !vp__flat_ready(f)) return false;
+    uint64_t sequence;
+    vp__group *g = enter_if_free(s, region, &sequence);
+    if (!g) return false;
+    vp__error *error = NULL;
+    if (!vp__storage_allocate(s)) error = vp__issue_no_memory(value->where);
+    char *to = atomic_load_explicit(&s->host, memory_order_relaxed) + t->offset;
+    if (!error) error = vp__flat_run(f, value, NULL, to);
+    end_write(g, s, region, sequence, error);
+    return true;
+}
+
+/* Whether the target has the layout of the value's leaves. */
+static bool lies_like(const vp__target *t, const vp__expr *value) {
+    int64_t strides[VP__MAXDIM];
+    vp__flat_strides(value, strides);
+    for (int i = 0; i < t->ndim; i++)
+        if (t->dims[i] != 1 && t->strides[i] != strides[i]) return false;
+    return true;
+}
+
 vp__error *vp__put(const vp__target *t, vp__expr *value, const char *where) {
     vp__error *error = NULL;
     vp__spin_lock(&t->buffer->lock);
@@ -150,32 +199,25 @@ vp__error *vp__put(const vp__target *t, vp__expr *value, const char *where) {
         vp__expr_free(value);
         return error;
     }
-    vp__step steps[VP__SEGMENT_STEPS];
-    vp__expr *leaves[VP__SEGMENT_LEAVES];
-    vp__segment seg;
-    vp__segment_build(&seg, steps, value, leaves);
     bool fits = !value->late && vp__shape_equal(value->ndim, value->dims, t->ndim, t->dims);
-    if (vp__issue_is_tiny(value) && vp__issue_leaves_ready(leaves, seg.nleaves)) {
-        uint64_t sequence;
-        vp__group *g = enter_if_free(s, &region, &sequence);
-        if (g) {
-            error = value->kind == VP__EXPR_POISON ? value->error
-                                                   : vp__issue_leaf_error(leaves, seg.nleaves);
-            vp__error_retain(error);
-            bool in_place = fits && (s != current || own == 0 || !elsewhere);
-            if (!error) error = put_now(t, s, value, &seg, leaves, in_place);
-            if (error) vp__storage_poison(s, error, &region, sequence);
-            vp__core *core = vp__core_self();
-            vp__signals_deliver(core, vp__access_finish(g));
-            vp__ready_take(core, false);
-            vp__expr_free(value);
-            vp__storage_release(s);
-            return NULL;
-        }
+    bool in_place = fits && (s != current || own == 0 || !elsewhere);
+    vp__node *n = NULL;
+    bool done;
+    if (vp__flat_is(value) && fits && lies_like(t, value)) {
+        vp__flat f;
+        vp__flat_build(&f, value);
+        done = in_place && put_flat(&f, value, t, s, &region);
+        if (!done) n = vp__flat_node(&f, value, t->ndim);
+    } else {
+        vp__step steps[VP__SEGMENT_STEPS];
+        vp__expr *leaves[VP__SEGMENT_LEAVES];
+        vp__segment seg;
+        vp__segment_build(&seg, steps, value, leaves);
+        done = put_segment(&seg, leaves, value, t, s, &region, in_place);
+        if (!done) n = vp__issue_node(value, &seg, leaves, t->ndim);
     }
-    vp__admit(value->late ? 0 : value->count * vp__dtype[t->dtype].size);
-    vp__node *n = vp__issue_node(value, &seg, leaves, t->ndim);
     if (n) {
+        vp__admit(value->late ? 0 : value->count * vp__dtype[t->dtype].size);
         n->is_put = true;
         n->fits = fits;
         n->result = s;
@@ -184,7 +226,7 @@ vp__error *vp__put(const vp__target *t, vp__expr *value, const char *where) {
         memcpy(n->target_dims, t->dims, (size_t)t->ndim * sizeof(int64_t));
         memcpy(n->target_strides, t->strides, (size_t)t->ndim * sizeof(int64_t));
         vp__node_submit(n);
-    } else {
+    } else if (!done) {
         error = vp__issue_no_memory(where);
     }
     vp__expr_free(value);

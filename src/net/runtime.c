@@ -6,6 +6,7 @@
  */
 #include <pthread.h>
 
+#include "array/pool.h"
 #include "base/clock.h"
 #include "base/config.h"
 #include "net/net.h"
@@ -38,6 +39,9 @@ static void init(void) {
         /* Core 0 waits for the first calling thread; the others are the workers'. */
         atomic_store_explicit(&c->used, i > 0, memory_order_relaxed);
     }
+    /* Handlers run before a fork in the reverse order of their registration: the pool's, which
+     * registers with its first use, must lock after our workers have gone. */
+    vp__pool_free(vp__pool_alloc(64), 64);
     pthread_atfork(before_fork, after_fork, after_fork);
 }
 

@@ -251,7 +251,7 @@ vp__error *vp__segment_node_cut(vp__node *n, const vp__segment *seg) {
     const vp__part *last = w->cut.part[w->cut.nparts - 1];
     memcpy(n->dims, last->out_dims, (size_t)n->ndim * sizeof(int64_t));
     memcpy(n->strides, last->out_strides, (size_t)n->ndim * sizeof(int64_t));
-    n->cost = (float)(w->cut.cost * vp__cost_factor(n->key));
+    n->estimate = (float)w->cut.cost;
     return NULL;
 }
 

@@ -6,6 +6,14 @@
 #ifndef VP_OPS_KERNELS_COMMON_H
 #define VP_OPS_KERNELS_COMMON_H
 
+/* Bodies use & and | for truth values, because nothing in them may branch; and whether a
+ * loop is worth vectorising differs by type, so that a refusal is no mistake. */
+#if defined __clang__
+#pragma clang diagnostic ignored "-Wunknown-warning-option"
+#pragma clang diagnostic ignored "-Wbitwise-instead-of-logical"
+#pragma clang diagnostic ignored "-Wpass-failed"
+#endif
+
 #include <assert.h>
 #include <math.h>
 #include <stddef.h>
@@ -30,6 +38,16 @@ void VP__ISA(vp__reduce_fill)(vp__kernels *k);
  * thinks of short runs, so that one machine code serves every element. */
 #define VP__SIMD _Pragma("omp simd")
 #define VP__NOINLINE __attribute__((noinline))
+
+/* For loops that memory bounds. Measured on Zen 4, two 256-bit vectors a turn stream 10 %
+ * faster from the outer caches than 512-bit ones do, and are no slower from L1. */
+#if defined __AVX512F__ && defined __GNUC__ && !defined __clang__
+#define VP__STREAMS __attribute__((target("prefer-vector-width=256")))
+#define VP__SIMD_STREAM _Pragma("GCC ivdep") _Pragma("GCC unroll 2")
+#else
+#define VP__STREAMS
+#define VP__SIMD_STREAM VP__SIMD
+#endif
 
 /* The C type, component type and class of each element type. */
 #define VP_DTYPE(id, name, ctype, cls, real) typedef ctype vp__elem_##id;

@@ -1,21 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the math functions of float rows come from. Each is vector code that takes one
- * whole vector and gives one; math.inc runs it over blocks. On x86 with a glibc that has
- * them they are libmvec's, elsewhere libm's scalar functions, vectors of one. Replacing a
- * function is replacing its line here by one that names our own.
+ * Where the math functions of float rows come from: one line per function says so. Each is
+ * vector code that takes one whole vector and gives one; math.inc runs it over blocks.
  *
- * All stages of one machine must take the same code for a function: libmvec's versions for
- * different vector widths differ in the last bits.
+ *   MVEC  libmvec's, on x86 with a glibc that has it; elsewhere libm's, with vectors of one
+ *   OWN   ours on AVX-512 (math_avx512.h), where libmvec's is slower than NumPy's; MVEC on
+ *         other instruction sets
+ *
+ * All stages of one machine must take the same code for a function: versions for different
+ * vector widths differ in the last bits.
  */
 #ifndef VP_OPS_MATH_H
 #define VP_OPS_MATH_H
 
 #include <math.h>
 
-#if defined __x86_64__ && defined __GLIBC__ && __GLIBC_PREREQ(2, 35)
+/* clang-format off */
+/*       function, float64, float32 */
+#define VP__MATH_UNARY(F)                                                                 \
+    F(cbrt,  MVEC, MVEC)                                                                  \
+    F(exp,   OWN,  MVEC)                                                                  \
+    F(exp2,  MVEC, MVEC)                                                                  \
+    F(expm1, MVEC, MVEC)                                                                  \
+    F(log,   OWN,  MVEC)                                                                  \
+    F(log1p, MVEC, MVEC)                                                                  \
+    F(log2,  MVEC, MVEC)                                                                  \
+    F(log10, MVEC, MVEC)                                                                  \
+    F(sin,   MVEC, MVEC)                                                                  \
+    F(cos,   MVEC, MVEC)                                                                  \
+    F(tan,   MVEC, MVEC)                                                                  \
+    F(asin,  MVEC, MVEC)                                                                  \
+    F(acos,  MVEC, MVEC)                                                                  \
+    F(atan,  MVEC, MVEC)                                                                  \
+    F(sinh,  OWN,  MVEC)                                                                  \
+    F(cosh,  MVEC, MVEC)                                                                  \
+    F(tanh,  OWN,  OWN)                                                                   \
+    F(asinh, MVEC, MVEC)                                                                  \
+    F(acosh, MVEC, OWN)                                                                   \
+    F(atanh, MVEC, MVEC)
+#define VP__MATH_BINARY(F)                                                                \
+    F(pow,   OWN,  OWN)                                                                   \
+    F(atan2, MVEC, MVEC)                                                                  \
+    F(hypot, MVEC, MVEC)
+/* clang-format on */
+
+#if defined __x86_64__ && defined __GLIBC__
+#if __GLIBC_PREREQ(2, 35)
 #define VP__LIBMVEC 1
-#if defined __AVX512F__
+#endif
+#endif
+
+#if !defined VP__LIBMVEC
+typedef double vp__vec_F64;
+typedef float vp__vec_F32;
+#define VP__MVEC_F64(args, fn) fn
+#define VP__MVEC_F32(args, fn) fn##f
+#elif defined __AVX512F__
 typedef double vp__vec_F64 __attribute__((vector_size(64)));
 typedef float vp__vec_F32 __attribute__((vector_size(64)));
 #define VP__MVEC_F64(args, fn) _ZGVeN8##args##_##fn
@@ -31,31 +71,31 @@ typedef float vp__vec_F32 __attribute__((vector_size(16)));
 #define VP__MVEC_F64(args, fn) _ZGVbN2##args##_##fn
 #define VP__MVEC_F32(args, fn) _ZGVbN4##args##_##fn##f
 #endif
-#else
-#define VP__LIBMVEC 0
-typedef double vp__vec_F64;
-typedef float vp__vec_F32;
-#define VP__MVEC_F64(args, fn) fn
-#define VP__MVEC_F32(args, fn) fn##f
-#endif
 
-/* The functions of one operand and of two that are taken from there. */
-#define VP__MATH_UNARY(F)                                                                 \
-    F(cbrt) F(exp) F(exp2) F(expm1) F(log) F(log1p) F(log2) F(log10) F(sin) F(cos) F(tan) \
-    F(asin) F(acos) F(atan) F(sinh) F(cosh) F(tanh) F(asinh) F(acosh) F(atanh)
-#define VP__MATH_BINARY(F) F(pow) F(atan2) F(hypot)
-
-#if VP__LIBMVEC
-#define VP__DECLARE(f)                                                                    \
-    vp__vec_F64 VP__MVEC_F64(v, f)(vp__vec_F64);                                          \
-    vp__vec_F32 VP__MVEC_F32(v, f)(vp__vec_F32);
+#if defined VP__LIBMVEC
+#define VP__DECLARE(fn, from64, from32)                                                   \
+    vp__vec_F64 VP__MVEC_F64(v, fn)(vp__vec_F64);                                         \
+    vp__vec_F32 VP__MVEC_F32(v, fn)(vp__vec_F32);
 VP__MATH_UNARY(VP__DECLARE)
 #undef VP__DECLARE
-#define VP__DECLARE(f)                                                                    \
-    vp__vec_F64 VP__MVEC_F64(vv, f)(vp__vec_F64, vp__vec_F64);                            \
-    vp__vec_F32 VP__MVEC_F32(vv, f)(vp__vec_F32, vp__vec_F32);
+#define VP__DECLARE(fn, from64, from32)                                                   \
+    vp__vec_F64 VP__MVEC_F64(vv, fn)(vp__vec_F64, vp__vec_F64);                           \
+    vp__vec_F32 VP__MVEC_F32(vv, fn)(vp__vec_F32, vp__vec_F32);
 VP__MATH_BINARY(VP__DECLARE)
 #undef VP__DECLARE
 #endif
+
+#if defined VP__LIBMVEC && defined __AVX512F__ && defined __AVX512DQ__
+#include "ops/math_pow_avx512.h"
+#define VP__OWN_F64(args, fn) vp__own_##fn
+#define VP__OWN_F32(args, fn) vp__own_##fn##f
+#else
+#define VP__OWN_F64(args, fn) VP__MVEC_F64(args, fn)
+#define VP__OWN_F32(args, fn) VP__MVEC_F32(args, fn)
+#endif
+
+/* The function's vector code for one type. */
+#define VP__VECTOR_F64(from64, from32, args, fn) VP__##from64##_F64(args, fn)
+#define VP__VECTOR_F32(from64, from32, args, fn) VP__##from32##_F32(args, fn)
 
 #endif

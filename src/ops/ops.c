@@ -105,12 +105,20 @@ static vp_dtype meet(const vp__optype *in, int n) {
     return strong ? vp__dtype_promote_weak(t, (vp__weak)weak) : vp__dtype_of_weak((vp__weak)weak);
 }
 
+static bool all_narrow(const vp__optype *in, int n) {
+    for (int i = 0; i < n; i++)
+        if (in[i].weak < 0 && vp__dtype[in[i].dtype].size > 2) return false;
+    return true;
+}
+
 bool vp__op_types(vp__op op, const vp__optype *in, vp_dtype *work, vp_dtype *result) {
     const vp__op_info *info = &vp__ops[op];
     const int first = info->rule == VP__RULE_WHERE ? 1 : 0;
-    vp_dtype t;
-    if (!apply_rule((vp__rule)info->rule, meet(in + first, info->arity - first), &t))
-        return false;
+    vp_dtype t = meet(in + first, info->arity - first);
+    /* Operands that become floats meet as floats: 16 bits of either sign in float32. */
+    if (rules[info->rule].from_int == FIT && t == VP_I32 && all_narrow(in, info->arity))
+        t = VP_I16;
+    if (!apply_rule((vp__rule)info->rule, t, &t)) return false;
     for (int i = 0; i < info->arity; i++) work[i] = i < first ? VP_BOOL : t;
     *result = result_type((vp__result)info->result, t);
     return true;

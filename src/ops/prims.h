@@ -20,8 +20,8 @@
     PRIM(nan,       0, CONST,   "a quiet NaN")                                              \
     PRIM(lit,       1, LANE,    "a decimal literal, rounded to the real type")              \
     PRIM(sel,       3, LANE,    "second where the first is nonzero, else third; any type")  \
-    PRIM(min,       2, LANE,    "smaller; NaN if either is; the first of equals")           \
-    PRIM(max,       2, LANE,    "larger; NaN if either is; the first of equals")            \
+    PRIM(min,       2, LANE,    "smaller; NaN if either is; the second of equals")          \
+    PRIM(max,       2, LANE,    "larger; NaN if either is; the second of equals")           \
     PRIM(abs,       1, LANE,    "magnitude; the most negative integer stays as it is")      \
     PRIM(quot,      2, LANE,    "integer quotient towards zero; by 0 gives 0; by -1 wraps") \
     PRIM(floor,     1, LANE,    "largest whole number not above")                           \

@@ -21,6 +21,14 @@
 #define VP__CAT(a, b) VP__PASTE3(a, b)
 #define VP__ALIGNED __attribute__((aligned(64)))
 
+/* Keeps a product out of the sum it goes into: gcc joins them into one fmaddsub when it
+ * vectorises a complex product, even with -ffp-contract=off. */
+#if defined __x86_64__ && defined __GNUC__ && !defined __clang__
+#define VP__APART(x) __asm__("" : "+x"(x))
+#else
+#define VP__APART(x) ((void)0)
+#endif
+
 /* Zero exactly for the two zeros. */
 static inline uint32_t bits_f32(float x) {
     uint32_t u;

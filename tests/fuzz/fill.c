@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "array/dtype.h"
-#include "fuzz/program.h"
-#include "fuzz/random.h"
+#include "program.h"
+#include "random.h"
 
 int64_t fuzz_count(const fuzz_instruction *in) {
     int64_t n = 1;
@@ -30,7 +30,8 @@ static double real_value(uint64_t *r, bool single) {
 }
 
 static int64_t whole_value(uint64_t *r, const fuzz_instruction *in) {
-    if (in->low < in->high || fuzz_below(r, 12)) return fuzz_between(r, in->low, in->high);
+    if ((in->kind == FUZZ_FROM && in->flag) || fuzz_below(r, 12))
+         return fuzz_between(r, in->low, in->high);
     static const int64_t hard[] = {INT64_MIN, INT64_MAX, 127, -128, 255, 65535, 31, 64};
     return hard[fuzz_below(r, 8)];
 }

@@ -65,7 +65,7 @@ typedef struct {
     uint8_t kind;     /* fuzz_kind */
     uint8_t dtype;    /* vp_dtype or VP_AUTO */
     bool column;      /* a column-major shape */
-    bool flag;        /* FIND: flat; JOIN: stack; REDUCE: keepdims; BORROW: writable;
+    bool flag;        /* FROM: no values outside the range; FIND: flat; JOIN: stack; REDUCE: keepdims; BORROW: writable;
                          GATE: the size is held back too; EMPTY: written in two halves */
     bool late;        /* it waits for the size of an operand that may come late */
     int op;           /* a row, a reduction, or what ALONG does */

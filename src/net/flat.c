@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/flat.h"
+
+#include <string.h>
+
+#include "jit/exec.h"
+#include "net/cost.h"
+#include "net/issue.h"
+#include "net/tuning.h"
+
+enum { FIRST_INSTR = 128 }; /* until the number of leaves is known */
+
+static int value_of(vp__flat *f, vp__expr *e) {
+    vp__kernel *k = &f->kernel;
+    if (e->kind == VP__EXPR_OP) {
+        int arg[3] = {0, 0, 0};
+        for (int i = 0; i < e->nargs; i++) arg[i] = value_of(f, e->arg[i]);
+        k->instr[k->ninstrs] = (vp__instr){
+            e->op, e->type, e->dtype, {(uint8_t)arg[0], (uint8_t)arg[1], (uint8_t)arg[2]}};
+        return FIRST_INSTR + k->ninstrs++;
+    }
+    int i = k->nleaves++;
+    k->leaf[i].dtype = e->dtype;
+    k->leaf[i].constant = e->kind == VP__EXPR_CONST;
+    f->leaf[i] = k->leaf[i].constant ? NULL : e;
+    if (k->leaf[i].constant) memcpy(&k->leaf[i].value, &e->value, sizeof e->value);
+    return i;
+}
+
+void vp__flat_build(vp__flat *f, vp__expr *e) {
+    vp__kernel *k = &f->kernel;
+    k->nleaves = k->ninstrs = 0;
+    k->reduce = -1;
+    k->result = e->dtype;
+    value_of(f, e);
+    for (int i = 0; i < k->ninstrs; i++)
+        for (int j = 0; j < 3; j++)
+            if (k->instr[i].arg[j] >= FIRST_INSTR)
+                k->instr[i].arg[j] = (uint8_t)(k->instr[i].arg[j] - FIRST_INSTR + k->nleaves);
+}
+
+void vp__flat_strides(const vp__expr *e, int64_t *strides) {
+    int size = vp__dtype[e->dtype].size, leaf_size = vp__dtype[e->like->dtype].size;
+    for (int i = 0; i < e->ndim; i++) strides[i] = e->like->strides[i] / leaf_size * size;
+}
+
+/* --- at once ----------------------------------------------------------------------------- */
+
+bool vp__flat_ready(const vp__flat *f) {
+    for (int i = 0; i < f->kernel.nleaves; i++)
+        if (f->leaf[i] && !vp__issue_leaves_ready((vp__expr *const *)&f->leaf[i], 1))
+            return false;
+    return true;
+}
+
+vp__error *vp__flat_run(const vp__flat *f, vp__expr *e, vp__storage *fresh, char *out) {
+    const vp__kernel *k = &f->kernel;
+    void *data[VP__KERNEL_LEAVES];
+    for (int i = 0; i < k->nleaves; i++) {
+        vp__expr *l = f->leaf[i];
+        data[i] = NULL;
+        if (!l) continue;
+        /* relaxed: the leaf's producer was seen through the log, or there was none. */
+        data[i] = atomic_load_explicit(&l->storage->host, memory_order_relaxed) + l->offset;
+        vp__error *error = NULL;
+        if (atomic_load_explicit(&l->storage->poison, memory_order_acquire))
+            error = vp__issue_leaf_error(&l, 1);
+        if (error) return vp__error_retain(error);
+    }
+    if (fresh) {
+        if (!vp__storage_allocate(fresh)) return vp__issue_no_memory(e->where);
+        out = atomic_load_explicit(&fresh->host, memory_order_relaxed);
+    }
+    vp__core *core = vp__core_self();
+    vp__exec_flat(k, data, out, e->count, core->scratch);
+    vp__count(&core->counters.inlined, 1);
+    vp__count(&core->counters.kernels, 1);
+    vp__count(&core->counters.elements, (uint64_t)e->count);
+    return NULL;
+}
+
+/* --- as a node --------------------------------------------------------------------------- */
+
+/* The kernel packed: leaves and instructions follow. Unpacked on the stack to run, which is
+ * cheaper than the cache lines a whole kernel would take in every waiting node. */
+typedef struct {
+    int64_t count, chunk;
+    uint8_t nleaves, ninstrs, result;
+    _Alignas(8) char body[];
+} payload;
+
+static void begin(vp__node *n) {
+    payload *w = n->payload;
+    double cost = n->cost;
+    w->chunk = w->count > 0 ? w->count : 1;
+    if (vp__placeable == 1 || cost < 2 * (double)vp__tuning.piece_ns) return;
+    int64_t grain = vp__tuning.flat_grain;
+    int64_t wish = (int64_t)((double)w->count * (double)vp__tuning.piece_ns / cost) + 1;
+    w->chunk = (wish + grain - 1) / grain * grain;
+    n->pieces = (w->count + w->chunk - 1) / w->chunk;
+    if (n->pieces < 1) n->pieces = 1;
+}
+
+static void piece(vp__node *n, int64_t i, vp__core *core) {
+    const payload *w = n->payload;
+    vp__kernel k;
+    k.nleaves = w->nleaves;
+    k.ninstrs = w->ninstrs;
+    k.reduce = -1;
+    k.result = w->result;
+    size_t leaves = (size_t)w->nleaves * sizeof(vp__leaf);
+    memcpy(k.leaf, w->body, leaves);
+    memcpy(k.instr, w->body + leaves, (size_t)w->ninstrs * sizeof(vp__instr));
+    int64_t first = i * w->chunk;
+    int64_t count = w->count - first < w->chunk ? w->count - first : w->chunk;
+    void *data[VP__KERNEL_LEAVES];
+    for (int j = 0, in = 0; j < k.nleaves; j++) {
+        data[j] = NULL;
+        if (k.leaf[j].constant) continue;
+        data[j] = vp__input_data(&n->in[in++]) + first * vp__dtype[k.leaf[j].dtype].size;
+    }
+    vp__exec_flat(&k, data, n->out + first * vp__dtype[k.result].size, count, core->scratch);
+    vp__count(&core->counters.kernels, 1);
+    vp__count(&core->counters.elements, (uint64_t)count);
+}
+
+static const vp__work flat_work = {.begin = begin, .piece = piece};
+
+vp__node *vp__flat_node(const vp__flat *f, vp__expr *e, int target_ndim) {
+    const vp__kernel *k = &f->kernel;
+    int inputs = 0;
+    for (int i = 0; i < k->nleaves; i++) inputs += f->leaf[i] != NULL;
+    size_t leaves = (size_t)k->nleaves * sizeof(vp__leaf);
+    size_t instrs = (size_t)k->ninstrs * sizeof(vp__instr);
+    /* Only a put needs the value's own axes, to store it from a temporary. */
+    int ndim = target_ndim >= 0 ? e->ndim : 0;
+    const char *name = e->op < VP__NOPS ? vp__ops[e->op].name : "cast";
+    vp__node *n = vp__node_new(&flat_work, name, e->where, inputs, 0, ndim,
+                               target_ndim > 0 ? target_ndim : 0,
+                               sizeof(payload) + leaves + instrs);
+    if (!n) return NULL;
+    n->dtype = e->dtype;
+    n->key = e->op;
+    n->estimate = e->cost;
+    n->is_sized = true;
+    if (ndim) {
+        memcpy(n->dims, e->dims, (size_t)ndim * sizeof(int64_t));
+        vp__flat_strides(e, n->strides);
+    }
+    payload *w = n->payload;
+    w->count = e->count;
+    w->nleaves = (uint8_t)k->nleaves;
+    w->ninstrs = (uint8_t)k->ninstrs;
+    w->result = k->result;
+    memcpy(w->body, k->leaf, leaves);
+    memcpy(w->body + leaves, k->instr, instrs);
+    for (int i = 0; i < k->nleaves; i++) {
+        vp__expr *l = f->leaf[i];
+        if (!l) continue;
+        vp__storage_retain(l->storage);
+        vp__input *in = vp__node_add_input(n, l->storage, (vp_dtype)l->dtype, l->offset, 0, NULL,
+                                           NULL);
+        in->late = false;
+        int64_t bytes = l->count * vp__dtype[l->dtype].size;
+        in->region = (vp__region){l->offset, l->offset + bytes, 0, 0, 0};
+    }
+    return n;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The short way for the commonest segment: an element-wise tree whose leaves all have one
+ * gapless layout is one flat loop. Its kernel is written straight from the tree, without
+ * segment, cut or plan, whether it runs at once or becomes a node.
+ */
+#ifndef VP_NET_FLAT_H
+#define VP_NET_FLAT_H
+
+#include "jit/kernel.h"
+#include "net/net.h"
+
+typedef struct {
+    vp__kernel kernel;
+    vp__expr *leaf[VP__KERNEL_LEAVES]; /* NULL: a constant */
+} vp__flat;
+
+/* Whether an expression is such a tree. */
+static inline bool vp__flat_is(const vp__expr *e) {
+    return e->kind == VP__EXPR_OP && e->like;
+}
+
+void vp__flat_build(vp__flat *f, vp__expr *e);
+
+/* Whether every leaf can be read now. */
+bool vp__flat_ready(const vp__flat *f);
+
+/* Runs it, ready, on this thread into `out`, or into `fresh`, which gets its memory; in the
+ * layout of its leaves. */
+vp__error *vp__flat_run(const vp__flat *f, vp__expr *e, vp__storage *fresh, char *out);
+
+/* Makes a node of it with its inputs; the caller sets the result. NULL without memory. */
+vp__node *vp__flat_node(const vp__flat *f, vp__expr *e, int target_ndim);
+
+/* The value's strides. */
+void vp__flat_strides(const vp__expr *e, int64_t *strides);
+
+#endif

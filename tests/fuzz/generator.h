@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the parts of the generator share: the program so far and a model of its variables.
+ * The model knows types and shapes, not values, and only steers: most instructions should
+ * make sense, and none should make an array of millions of elements. Where it is wrong, the
+ * instruction fails in the net and in the reference alike.
+ */
+#ifndef FUZZ_GENERATOR_H
+#define FUZZ_GENERATOR_H
+
+#include "array/dtype.h"
+#include "program.h"
+#include "random.h"
+
+typedef struct {
+    bool array;  /* a name; else an expression */
+    bool live;   /* in scope, not dropped, not used up */
+    bool bad;    /* poisoned, as far as the model knows */
+    bool late;   /* dims are bounds: the true ones are known only to the program */
+    bool plain;  /* an expression that vp_view takes */
+    uint8_t dtype;
+    int8_t ndim;
+    int8_t depth; /* of its scope */
+    int64_t dims[FUZZ_DIMS];
+} fuzz_var;
+
+typedef struct {
+    fuzz_program *p;
+    uint64_t r;
+    int64_t budget; /* elements of the largest array */
+    int mistakes;   /* percent of instructions that go wrong on purpose */
+    bool gates;
+    int depth, gates_open, maps_open;
+    int64_t palette[4]; /* lengths that most axes have, so that shapes meet */
+    fuzz_var v[FUZZ_MAX];
+} fuzz_gen;
+
+/* A shape with what is known of its values. */
+typedef struct {
+    int ndim;
+    bool late, bad;
+    int64_t dims[FUZZ_DIMS];
+} fuzz_shape;
+
+/* Whether the next thing should be a mistake. */
+bool fuzz_oops(fuzz_gen *g);
+
+fuzz_instruction *fuzz_add(fuzz_gen *g, fuzz_kind kind);
+/* What the newest instruction defines. */
+fuzz_var *fuzz_define(fuzz_gen *g, vp_dtype dtype, const fuzz_shape *s);
+
+int64_t fuzz_elements(const fuzz_shape *s);
+fuzz_shape fuzz_shape_of(const fuzz_var *v);
+/* A shape within the budget. */
+fuzz_shape fuzz_shape_random(fuzz_gen *g);
+vp_dtype fuzz_dtype_random(fuzz_gen *g);
+/* Broadcasts b into a; false when they do not fit as far as known. */
+bool fuzz_shapes_meet(fuzz_shape *a, const fuzz_shape *b);
+void fuzz_set_shape(fuzz_instruction *in, const fuzz_shape *s);
+
+/* A live variable, preferably a recent one; -1 when none was found. */
+enum { FUZZ_ANY, FUZZ_ARRAY, FUZZ_EXPR };
+int fuzz_pick(fuzz_gen *g, int what);
+/* Likewise, but makes one where there is none. */
+int fuzz_pick_or_make(fuzz_gen *g, int what);
+/* The operand that a variable is; an expression is used up. */
+fuzz_operand fuzz_use(fuzz_gen *g, int var);
+fuzz_operand fuzz_scalar(fuzz_gen *g, vp_dtype like);
+/* An operand that broadcasts with (or, with `into`, to) a shape; *s and *dtype say what it
+ * is, *dtype is VP_AUTO for a C number. */
+fuzz_operand fuzz_partner(fuzz_gen *g, const fuzz_shape *with, bool into, vp_dtype like,
+                          fuzz_shape *s, vp_dtype *dtype);
+/* A new array or expression of this type and shape; returns its variable. */
+int fuzz_make(fuzz_gen *g, int what, vp_dtype dtype, const fuzz_shape *s);
+
+/* Kinds of steps. Each adds one or a few instructions, or none and returns false. */
+bool fuzz_step_create(fuzz_gen *g);
+bool fuzz_step_op(fuzz_gen *g);
+bool fuzz_step_cast(fuzz_gen *g);
+bool fuzz_step_reduce(fuzz_gen *g);
+bool fuzz_step_along(fuzz_gen *g);
+bool fuzz_step_matmul(fuzz_gen *g);
+bool fuzz_step_reshape(fuzz_gen *g);
+bool fuzz_step_axes(fuzz_gen *g);
+bool fuzz_step_join(fuzz_gen *g);
+bool fuzz_step_repeat(fuzz_gen *g);
+bool fuzz_step_get(fuzz_gen *g);
+bool fuzz_step_take(fuzz_gen *g);
+bool fuzz_step_find(fuzz_gen *g);
+bool fuzz_step_put(fuzz_gen *g);
+bool fuzz_step_put_self(fuzz_gen *g);
+bool fuzz_step_view(fuzz_gen *g);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "log.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "array/dtype.h"
+
+static uint64_t mix(uint64_t h, uint64_t x) {
+    h = (h ^ x) * 0x9fb21c651e98df25u;
+    return h ^ h >> 29;
+}
+
+static uint64_t mix_bytes(uint64_t h, const void *bytes, size_t n) {
+    const char *p = bytes;
+    h = mix(h, n);
+    for (; n >= 8; n -= 8, p += 8) {
+        uint64_t x;
+        memcpy(&x, p, 8);
+        h = mix(h, x);
+    }
+    uint64_t rest = 0;
+    memcpy(&rest, p, n);
+    return mix(h, rest);
+}
+
+__attribute__((format(printf, 2, 3))) static void say(fuzz_log *log, const char *format, ...) {
+    if (log->size + 1 >= log->capacity) return;
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(log->text + log->size, log->capacity - log->size, format, args);
+    va_end(args);
+    log->size += (size_t)n;
+    if (log->size >= log->capacity) log->size = log->capacity - 1;
+}
+
+void fuzz_log_init(fuzz_log *log, char *text, size_t capacity) {
+    *log = (fuzz_log){.hash = 1, .text = text, .capacity = text ? capacity : 0};
+    if (text) text[0] = 0;
+}
+
+void fuzz_log_number(fuzz_log *log, int i, const char *what, int64_t value) {
+    log->hash = mix(mix(log->hash, (uint64_t)i), (uint64_t)value);
+    if (log->text) say(log, "i%d %s: %" PRId64 "\n", i, what, value);
+}
+
+void fuzz_log_failure(fuzz_log *log, int i, const char *what, vp_status status,
+                      const char *message) {
+    log->hash = mix(mix(log->hash, (uint64_t)i), 1000 + (uint64_t)status);
+    log->hash = mix_bytes(log->hash, message, strlen(message));
+    if (log->text) say(log, "i%d %s: status %d, %s\n", i, what, (int)status, message);
+}
+
+static void say_real(fuzz_log *log, vp_dtype t, const char *p) {
+    if (t == VP_F32) {
+        float f;
+        uint32_t bits;
+        memcpy(&f, p, 4);
+        memcpy(&bits, p, 4);
+        say(log, f == f ? " %.9g" : " nan", (double)f);
+        if (f != f) say(log, ":%08" PRIx32, bits);
+    } else {
+        double d;
+        uint64_t bits;
+        memcpy(&d, p, 8);
+        memcpy(&bits, p, 8);
+        say(log, d == d ? " %.17g" : " nan", d);
+        if (d != d) say(log, ":%016" PRIx64, bits);
+    }
+}
+
+static void say_element(fuzz_log *log, vp_dtype t, const char *p) {
+    int size = vp__dtype[t].size;
+    switch ((vp__class)vp__dtype[t].cls) {
+    case VP__CLASS_B:
+    case VP__CLASS_U: {
+        uint64_t v = 0;
+        memcpy(&v, p, (size_t)size);
+        say(log, " %" PRIu64, v);
+        break;
+    }
+    case VP__CLASS_S: {
+        int64_t v = 0;
+        memcpy(&v, p, (size_t)size);
+        v = (int64_t)((uint64_t)v << (64 - 8 * size)) >> (64 - 8 * size);
+        say(log, " %" PRId64, v);
+        break;
+    }
+    case VP__CLASS_F: say_real(log, t, p); break;
+    case VP__CLASS_C:
+        say_real(log, (vp_dtype)vp__dtype[t].real, p);
+        say_real(log, (vp_dtype)vp__dtype[t].real, p + size / 2);
+        say(log, "i");
+        break;
+    }
+}
+
+void fuzz_log_array(fuzz_log *log, int i, const char *what, vp_dtype dtype, int ndim,
+                    const int64_t *dims, const void *elements) {
+    int64_t n = 1;
+    for (int k = 0; k < ndim; k++) n *= dims[k];
+    size_t size = vp__dtype[dtype].size;
+    log->hash = mix(mix(mix(log->hash, (uint64_t)i), (uint64_t)dtype), (uint64_t)ndim);
+    log->hash = mix_bytes(log->hash, dims, (size_t)ndim * sizeof *dims);
+    log->hash = mix_bytes(log->hash, elements, (size_t)n * size);
+    if (!log->text) return;
+    say(log, "i%d %s: %s (", i, what, vp__dtype[dtype].name);
+    for (int k = 0; k < ndim; k++) say(log, k ? ", %" PRId64 : "%" PRId64, dims[k]);
+    say(log, ")");
+    for (int64_t k = 0; k < n; k++) {
+        if (k % 8 == 0) say(log, "\n  i%d [%" PRId64 "]", i, k);
+        say_element(log, dtype, (const char *)elements + (size_t)k * size);
+    }
+    say(log, "\n");
+}

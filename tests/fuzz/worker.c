@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "worker.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/config.h"
+#include "net/core.h"
+#include "run.h"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#endif
+
+uint64_t fuzz_time_limit(void) {
+#ifdef SANITIZED
+    return 200 * 1000000000ull;
+#else
+    return 20 * 1000000000ull;
+#endif
+}
+
+uint64_t fuzz_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* --- the driver's side ----------------------------------------------------------------------- */
+
+static bool launch(fuzz_worker *w) {
+    int request[2], reply[2];
+    if (pipe2(request, O_CLOEXEC) || pipe2(reply, O_CLOEXEC)) return false;
+    atomic_store_explicit(&w->channel->running, 0, memory_order_relaxed);
+    memset(&w->channel->stats, 0, sizeof w->channel->stats);
+    fflush(NULL);
+    w->pid = fork();
+    if (w->pid < 0) return false;
+    if (w->pid == 0) {
+        char threads[16], memory[16], in[16], out[16];
+        snprintf(threads, sizeof threads, "%d", w->threads ? w->threads : 1);
+        setenv("VP_SYNC", w->threads ? "0" : "1", 1);
+        setenv("VP_THREADS", threads, 1);
+        /* Copies of the descriptors stay open across exec; the originals do not. */
+        snprintf(memory, sizeof memory, "%d", dup(w->memory));
+        snprintf(in, sizeof in, "%d", dup(request[0]));
+        snprintf(out, sizeof out, "%d", dup(reply[1]));
+        execl("/proc/self/exe", "vproc-fuzz", "--worker", memory, in, out, (char *)NULL);
+        perror("vproc-fuzz: cannot start itself");
+        _exit(127);
+    }
+    close(request[0]);
+    close(reply[1]);
+    w->to = request[1];
+    w->from = reply[0];
+    return true;
+}
+
+bool fuzz_worker_start(fuzz_worker *w, int threads) {
+    w->threads = threads;
+    w->memory = memfd_create("vproc-fuzz", MFD_CLOEXEC);
+    if (w->memory < 0 || ftruncate(w->memory, sizeof *w->channel)) return false;
+    w->channel = mmap(NULL, sizeof *w->channel, PROT_READ | PROT_WRITE, MAP_SHARED, w->memory, 0);
+    return w->channel != MAP_FAILED && launch(w);
+}
+
+static int reap(fuzz_worker *w) {
+    int status = 0;
+    close(w->to);
+    close(w->from);
+    waitpid(w->pid, &status, 0);
+    return status;
+}
+
+int fuzz_worker_restart(fuzz_worker *w) {
+    int status = reap(w);
+    if (!launch(w)) {
+        perror("vproc-fuzz: cannot start a worker again");
+        exit(1);
+    }
+    return status;
+}
+
+int fuzz_worker_stop(fuzz_worker *w) {
+    int status = reap(w);
+    munmap(w->channel, sizeof *w->channel);
+    close(w->memory);
+    return status;
+}
+
+bool fuzz_worker_ask(fuzz_worker *w) { return write(w->to, "", 1) == 1; }
+
+bool fuzz_worker_reply(fuzz_worker *w) {
+    char byte;
+    return read(w->from, &byte, 1) == 1;
+}
+
+/* --- the worker's side ------------------------------------------------------------------------ */
+
+/* New thresholds; nobody may be looking at them, so the threads stop first. The next node
+ * starts them again. */
+static void tune(uint64_t seed) {
+    if (vp__config_get()->sync) return;
+    vp__workers_stop();
+    fuzz_tune(&vp__tuning, seed);
+}
+
+/* What is left when the net is empty. A thread that has just run the last node may still be
+ * giving its memory back, so a second look decides. */
+static void look_at_rest(vp_stats *stats, int64_t settled) {
+    vp_get_stats(stats);
+    for (int i = 0; i < 1000 && (stats->bytes_in_use > settled || fuzz_borrowed()); i++) {
+        struct timespec nap = {0, 100000};
+        nanosleep(&nap, NULL);
+        vp_get_stats(stats);
+    }
+}
+
+static void run_one(fuzz_channel *c, fuzz_program *p, uint64_t seed, fuzz_result *result) {
+    /* Bytes in use after a program, the most that was seen to stay. */
+    static int64_t settled;
+    atomic_store_explicit(&c->since_ns, fuzz_now(), memory_order_relaxed);
+    atomic_store_explicit(&c->running, seed + 1, memory_order_relaxed);
+    fuzz_generate(p, seed, c->size);
+    fuzz_log log;
+    fuzz_log_init(&log, c->text ? c->log : NULL, sizeof c->log);
+    fuzz_run(p, c->leave_out ? c->kept : NULL, &log);
+    look_at_rest(&c->stats, settled);
+    *result = (fuzz_result){.hash = log.hash, .end = FUZZ_RAN};
+    if (c->stats.in_flight != 0) {
+        result->end = FUZZ_NOT_EMPTY;
+        result->extra = c->stats.in_flight;
+    } else if (c->stats.bytes_in_use > settled) {
+        result->end = FUZZ_LEAKED;
+        result->extra = c->stats.bytes_in_use - settled;
+        settled = c->stats.bytes_in_use;
+    } else if (fuzz_borrowed() != 0) {
+        result->end = FUZZ_HELD;
+        result->extra = fuzz_borrowed();
+    }
+    atomic_store_explicit(&c->running, 0, memory_order_relaxed);
+}
+
+int fuzz_work(int memory, int in, int out) {
+    fuzz_channel *c = mmap(NULL, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    fuzz_program *p = malloc(sizeof *p);
+    if (c == MAP_FAILED || !p) {
+        perror("vproc-fuzz: a worker has no memory");
+        return 1;
+    }
+    char byte;
+    while (read(in, &byte, 1) == 1) {
+        uint64_t block = UINT64_MAX;
+        for (int i = 0; i < c->count; i++) {
+            uint64_t seed = c->first + (uint64_t)i;
+            if (seed / FUZZ_SHARED != block) tune(seed);
+            block = seed / FUZZ_SHARED;
+            run_one(c, p, seed, &c->result[i]);
+        }
+        if (write(out, "", 1) != 1) break;
+    }
+    free(p);
+    return 0;
+}

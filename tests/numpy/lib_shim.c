@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The library operations as a shared object, for check_lib.py, which loads it with ctypes.
+ */
+#include <stdlib.h>
+
+#include "lib/lib.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT void shim_copy(const vp__view *out, const vp__view *in, int64_t parts);
+EXPORT void shim_sort(const vp__view *out, const vp__view *in, int axis, int64_t parts,
+                      bool positions);
+EXPORT void shim_scan(const vp__view *out, const vp__view *in, int axis, int64_t parts,
+                      bool product);
+EXPORT int64_t shim_count_true(const vp__view *mask);
+EXPORT void shim_list_true(int64_t *positions, const vp__view *mask, bool flat);
+EXPORT bool shim_gather(const vp__view *out, const vp__view *base, const vp__fancy *f,
+                        int64_t parts);
+EXPORT bool shim_scatter(const vp__view *base, const vp__view *in, const vp__fancy *f);
+EXPORT void shim_matmul(const vp__view *out, const vp__view *a, const vp__view *b);
+
+void shim_copy(const vp__view *out, const vp__view *in, int64_t parts) {
+    for (int64_t part = 0; part < parts; part++) vp__lib_copy(out, in, part, parts);
+}
+
+void shim_sort(const vp__view *out, const vp__view *in, int axis, int64_t parts,
+               bool positions) {
+    void *scratch = malloc(vp__lib_sort_scratch(in, axis));
+    for (int64_t part = 0; part < parts; part++) {
+        if (positions)
+            vp__lib_argsort(out, in, axis, part, parts, scratch);
+        else
+            vp__lib_sort(out, in, axis, part, parts, scratch);
+    }
+    free(scratch);
+}
+
+void shim_scan(const vp__view *out, const vp__view *in, int axis, int64_t parts,
+               bool product) {
+    for (int64_t part = 0; part < parts; part++) {
+        if (product)
+            vp__lib_cumprod(out, in, axis, part, parts);
+        else
+            vp__lib_cumsum(out, in, axis, part, parts);
+    }
+}
+
+int64_t shim_count_true(const vp__view *mask) { return vp__lib_count_true(mask); }
+
+void shim_list_true(int64_t *positions, const vp__view *mask, bool flat) {
+    vp__lib_list_true(positions, mask, flat);
+}
+
+bool shim_gather(const vp__view *out, const vp__view *base, const vp__fancy *f,
+                 int64_t parts) {
+    int64_t bad;
+    int axis;
+    if (!vp__lib_check_index(f, base, &bad, &axis)) return false;
+    for (int64_t part = 0; part < parts; part++)
+        vp__lib_gather(out, base, f, part, parts);
+    return true;
+}
+
+bool shim_scatter(const vp__view *base, const vp__view *in, const vp__fancy *f) {
+    int64_t bad;
+    int axis;
+    if (!vp__lib_check_index(f, base, &bad, &axis)) return false;
+    vp__lib_scatter(base, in, f);
+    return true;
+}
+
+void shim_matmul(const vp__view *out, const vp__view *a, const vp__view *b) {
+    int64_t parts =
+        vp__lib_matmul_parts(out->dims[0], out->dims[1], a->dims[1], out->dtype);
+    void *scratch = malloc(vp__lib_matmul_scratch(out, a, b) + 1);
+    for (int64_t part = 0; part < parts; part++)
+        vp__lib_matmul(out, a, b, part, parts, scratch);
+    free(scratch);
+}

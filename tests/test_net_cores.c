@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who does the work: cores, stealing, waiting callers, sleeping workers, and what an idle
+ * processor costs. The environment is set before the processor is first used; every test
+ * is a process of its own.
+ */
+#define _GNU_SOURCE
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "net/tuning.h"
+#include "tests/net_support.h"
+#include "trace/trace.h"
+
+VP_TEST(first_call_may_be_any) {
+    vp__test_threads(2);
+    vp_array a = vp_let(vp_zeros(VP_F64, vp_shape(100000)));
+    VP_CHECK_EQ(VP_STAT(threads), 2);
+    VP_CHECK_EQ(atomic_load(&vp__core_count), 2);
+    VP_CHECK_SOON(VP_STAT(in_flight) == 0); /* a worker does it */
+    VP_CHECK_VALUES(vp_sum(a), 0);
+}
+
+VP_TEST(first_call_may_be_a_number) {
+    vp__test_threads(2);
+    VP_CHECK_VALUES(vp_let(7), 7);
+    VP_CHECK_VALUES(vp_add(1, 2), 3);
+    VP_CHECK_EQ(atomic_load(&vp__core_count), 2);
+}
+
+/* --- where chains run ------------------------------------------------------------------ */
+
+typedef struct {
+    double when;
+    int thread;
+} run;
+
+static int by_time(const void *a, const void *b) {
+    const run *x = a, *y = b;
+    return x->when < y->when ? -1 : x->when > y->when;
+}
+
+/* The runs of all nodes of this name in the trace, in the order of time. */
+static int runs_of(const char *path, const char *name, run *runs, int most) {
+    char pattern[64], text[1024];
+    snprintf(pattern, sizeof pattern, "\"cat\":\"run\",\"name\":\"%s\"", name);
+    FILE *file = fopen(path, "r");
+    VP_CHECK(file != NULL);
+    int n = 0;
+    while (n < most && fgets(text, sizeof text, file)) {
+        if (!strstr(text, pattern)) continue;
+        const char *tid = strstr(text, "\"tid\":"), *ts = strstr(text, "\"ts\":");
+        VP_CHECK(tid && ts);
+        runs[n++] = (run){strtod(ts + 5, NULL), (int)strtol(tid + 6, NULL, 10)};
+    }
+    fclose(file);
+    qsort(runs, (size_t)n, sizeof *runs, by_time);
+    return n;
+}
+
+enum { LINKS = 100, TURNS = 8 };
+
+/* How often a chain went to another thread. */
+static int switches(const run *runs) {
+    int count = 0;
+    for (int i = 1; i < LINKS; i++) count += runs[i].thread != runs[i - 1].thread;
+    return count;
+}
+
+/* Two chains behind gates. Each runs on one thread from end to end, but for a node or two
+ * where an idle thread began with it; and the two use two threads. */
+VP_TEST(a_chain_stays_on_one_thread_and_two_use_two) {
+    static run runs[2][LINKS * TURNS];
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/vproc-cores-%ld.json", (long)getpid());
+    setenv("VP_TRACE", path, 1);
+    vp__test_threads(2);
+    vp__tuning.piece_ns = INT64_MAX / 4; /* nothing is split */
+    vp_scope s = vp_begin();
+    vp_array x = vp_let(vp_full(VP_F64, vp_shape(40000), 0.5));
+    VP_CHECK_OK(vp_sync());
+    for (int turn = 0; turn < TURNS; turn++) {
+        vp__gate first, second;
+        vp_array a = vp_let(VP_GATED(x, &first)), b = vp_let(VP_GATED(x, &second));
+        for (int i = 0; i < LINKS; i++) {
+            vp_set(a, vp_sin(a));
+            vp_set(b, vp_cos(b));
+        }
+        uint64_t before = atomic_load(&vp__cores[1]->counters.executed);
+        vp__gate_open(&second);
+        vp__gate_open(&first);
+        /* The worker has begun with one of them before this thread takes the other. */
+        for (int i = 0; i < 100000; i++)
+            if (atomic_load(&vp__cores[1]->counters.executed) != before) break;
+            else sched_yield();
+        VP_CHECK_OK(vp_sync());
+        vp_drop(a), vp_drop(b);
+    }
+    vp_end(s);
+    vp__trace_flush();
+    VP_CHECK_EQ(runs_of(path, "sin", runs[0], LINKS * TURNS), LINKS * TURNS);
+    VP_CHECK_EQ(runs_of(path, "cos", runs[1], LINKS * TURNS), LINKS * TURNS);
+    int apart = 0;
+    for (int turn = 0; turn < TURNS; turn++) {
+        const run *a = runs[0] + turn * LINKS, *b = runs[1] + turn * LINKS;
+        printf("turn %d: threads %d and %d at the end, %d and %d switches\n", turn,
+               a[LINKS - 1].thread, b[LINKS - 1].thread, switches(a), switches(b));
+        VP_CHECK_LE(switches(a), 4);
+        VP_CHECK_LE(switches(b), 4);
+        apart += a[LINKS / 2].thread != b[LINKS / 2].thread;
+    }
+    /* On a busy machine one thread may have done both before the other came to run. */
+    VP_CHECK_GE(apart, TURNS / 4);
+    unlink(path);
+}
+
+VP_TEST(dependents_are_placed_where_their_input_will_be) {
+    vp__test_threads(4);
+    vp_scope s = vp_begin();
+    vp__gate gate[4];
+    vp_array x = vp_let(vp_ones(VP_F64, vp_shape(100000))), chain[4][5];
+    VP_CHECK_OK(vp_sync());
+    for (int k = 0; k < 4; k++) {
+        chain[k][0] = vp_let(VP_GATED(x, &gate[k]));
+        for (int i = 1; i < 5; i++) chain[k][i] = vp_let(vp_sqrt(chain[k][i - 1]));
+    }
+    int used = 0;
+    for (int k = 0; k < 4; k++) {
+        int home = vp__test_storage(chain[k][0])->home;
+        VP_CHECK_GE(home, 0);
+        VP_CHECK_LT(home, 4);
+        used |= 1 << home;
+        for (int i = 1; i < 5; i++) VP_CHECK_EQ(vp__test_storage(chain[k][i])->home, home);
+    }
+    VP_CHECK_EQ(used, 15); /* and each chain on a core of its own */
+    for (int k = 0; k < 4; k++) vp__gate_open(&gate[k]);
+    vp_end(s);
+    VP_CHECK_OK(vp_sync());
+}
+
+/* Estimates follow what is measured, also when many nodes were issued under one estimate:
+ * what is booked for a batch stays within a small factor of what a batch takes. */
+VP_TEST(costs_converge) {
+    enum { BATCH = 200, ROUNDS = 24 };
+    vp__test_threads(1);
+    vp__tuning.piece_ns = INT64_MAX / 4;
+    vp_scope s = vp_begin();
+    vp_array x = vp_let(vp_full(VP_F64, vp_shape(20000), 0.5));
+    VP_CHECK_OK(vp_sync());
+    for (int round = 0; round < ROUNDS; round++) {
+        vp__gate gate;
+        vp_array a = vp_let(VP_GATED(x, &gate));
+        int64_t before = atomic_load(&vp__cores[0]->ahead);
+        for (int i = 0; i < BATCH; i++) vp_set(a, vp_sin(a));
+        double booked = (double)(atomic_load(&vp__cores[0]->ahead) - before) * 1e-9;
+        vp__gate_open(&gate);
+        double start = vp__test_cpu_seconds();
+        VP_CHECK_OK(vp_sync());
+        double took = vp__test_cpu_seconds() - start;
+        printf("booked %.6f s, took %.6f s\n", booked, took);
+        if (round >= ROUNDS / 2) {
+            VP_CHECK_LT(booked, 20 * took);
+            VP_CHECK_GT(booked, took / 20);
+        }
+        vp_drop(a);
+    }
+    vp_end(s);
+}
+
+/* --- waiting and splitting ------------------------------------------------------------- */
+
+VP_TEST(a_waiting_caller_works) {
+    vp__test_threads(1);
+    vp_scope s = vp_begin();
+    vp_array x = vp_let(vp_ones(VP_F64, vp_shape(100000)));
+    vp_array y = vp_let(vp_sqrt(x));
+    usleep(20000);
+    VP_CHECK_GT(VP_STAT(in_flight), 0); /* there is nobody else */
+    VP_CHECK_VALUES(vp_sum(y), 100000);
+    VP_CHECK_EQ(atomic_load(&vp__cores[0]->counters.executed), VP_STAT(executed));
+    vp_end(s);
+}
+
+VP_TEST(big_nodes_are_split_and_idle_cores_take_pieces) {
+    vp__test_threads(4);
+    vp_scope s = vp_begin();
+    enum { N = 4000000 };
+    vp_array x = vp_let(vp_full(VP_F64, vp_shape(N), 0.25));
+    VP_CHECK_OK(vp_sync());
+    vp_stats before = vp__test_stats();
+    int helpers = 0;
+    for (int turn = 0; turn < 50 && helpers < 1; turn++) {
+        double value;
+        VP_CHECK_OK(vp_item(vp_sum(vp_sin(x)), &value));
+        VP_CHECK_NEAR(value, N * sin(0.25), 1e-6);
+        helpers = 0;
+        for (int i = 1; i < 4; i++)
+            helpers += atomic_load(&vp__cores[i]->counters.pieces) > 0;
+    }
+    VP_CHECK_GE(helpers, 1);
+    VP_CHECK_GT(VP_STAT(split), before.split);
+    VP_CHECK_GT(VP_STAT(pieces) - before.pieces, VP_STAT(executed) - before.executed);
+    VP_CHECK_GT(VP_STAT(steals), before.steals);
+    vp_end(s);
+}
+
+/* Pieces of everything that splits, on more threads than cores: right all the same. */
+VP_TEST(tiny_pieces_are_right) {
+    vp__test_threads(8);
+    vp__tuning.inline_ns = 0;
+    vp__tuning.inline_elements = -1;
+    vp__tuning.piece_ns = 50;
+    vp__tuning.flat_grain = 8;
+    vp__tuning.wake_ns = 0;
+    vp_scope s = vp_begin();
+    enum { N = 3000 };
+    static double x[N], sorted[N], sums[N];
+    double total = 0;
+    for (int i = 0; i < N; i++) {
+        x[i] = (double)(i * 7919 % N);
+        sorted[i] = i;
+        sums[i] = total += x[i];
+    }
+    vp_array a = vp_let(vp_from(VP_F64, vp_shape(N), x));
+    for (int turn = 0; turn < 20; turn++) {
+        VP_CHECK_VALUES(vp_sum(a), total);
+        VP_CHECK_VALUES(vp_max(vp_add(vp_mul(a, 2.0), 1.0)), 2 * (N - 1) + 1);
+        VP_CHECK_ARRAY(vp_sort(a, 0), sorted, N);
+        VP_CHECK_ARRAY(vp_cumsum(a, 0), sums, N);
+        VP_CHECK_ARRAY(vp_take(vp_sort(a, 0), a, 0), x, N);
+    }
+    VP_CHECK_GT(VP_STAT(split), 20);
+    vp_end(s);
+}
+
+/* --- the environment ------------------------------------------------------------------- */
+
+VP_TEST(nothing_runs_inline_when_asked_not_to) {
+    setenv("VP_INLINE", "0", 1);
+    vp__test_threads(2);
+    vp_scope s = vp_begin();
+    vp_array x = vp__test_counting(3);
+    vp_array y = vp_let(vp_add(x, 1.0));
+    vp_put(y, vp_at(0), 9.0);
+    vp_array z = vp_let(vp_sort(y, 0));
+    VP_CHECK_VALUES(z, 2, 3, 9);
+    VP_CHECK_EQ(VP_STAT(inlined), 0);
+    VP_CHECK_GE(VP_STAT(issued), 3);
+    vp_end(s);
+}
+
+VP_TEST(tiny_ready_work_runs_inline) {
+    vp__test_threads(2);
+    vp_scope s = vp_begin();
+    vp_array x = vp__test_counting(10), y = vp_let(vp_add(x, 1.0));
+    VP_CHECK_EQ(VP_STAT(inlined), 1);
+    VP_CHECK_EQ(VP_STAT(issued), 0);
+    VP_CHECK_EQ(VP_STAT(in_flight), 0);
+    VP_CHECK_VALUES(vp_get(y, 9), 10);
+    vp_end(s);
+}
+
+VP_TEST(sync_runs_one_instruction_at_a_time) {
+    setenv("VP_SYNC", "1", 1);
+    vp__test_threads(4);
+    vp_scope s = vp_begin();
+    enum { N = 50000 };
+    vp_array x = vp__test_counting(N);
+    vp_array y = vp_let(vp_sin(vp_mul(x, 2.0)));
+    vp_array copy = vp_let(y);
+    vp_put(y, vp_at(vp_range(0, 10)), 5.0); /* copies what it shared */
+    vp_put(y, vp_at(vp_gt(x, 40000.0)), vp_get(y, vp_range(0, N - 40001)));
+    vp_array found = vp_let(vp_find(vp_gt(y, 0.5)));
+    vp_array square = vp_let(vp_reshape(vp_get(x, vp_until(10000)), vp_shape(100, 100)));
+    vp_array product = vp_let(vp_matmul(square, square));
+    vp_array sorted = vp_let(vp_sort(vp_concatenate(0, y, copy), 0));
+    vp_set(x, vp_cumsum(x, 0));
+    vp_put(x, vp_at(vp_from_index(1)), vp_get(x, vp_until(-1)));
+    VP_CHECK_EQ(VP_STAT(in_flight), 0);
+    VP_CHECK_EQ(VP_STAT(issued), 0);
+    VP_CHECK_EQ(VP_STAT(threads), 1);
+    VP_CHECK_VALUES(vp_get(copy, 0), 0);
+    VP_CHECK_VALUES(vp_get(y, 0), 5);
+    VP_CHECK_VALUES(vp_get(x, vp_until(5)), 0, 0, 1, 3, 6);
+    VP_CHECK_GT(vp_size(found), 0);
+    VP_CHECK_EQ(vp_size(sorted), 2 * N);
+    VP_CHECK_SHAPE(product, 100, 100);
+    vp_end(s);
+}
+
+/* --- sleeping -------------------------------------------------------------------------- */
+
+VP_TEST(an_idle_processor_uses_no_time) {
+    vp__test_threads(4);
+    vp_scope s = vp_begin();
+    vp_array x = vp_let(vp_full(VP_F64, vp_shape(2000000), 0.5));
+    VP_CHECK_OK(vp_wait(vp_let(vp_sin(x))));
+    usleep(200000); /* the naps are over */
+    double before = vp__test_cpu_seconds();
+    usleep(1000000);
+    VP_CHECK_LT(vp__test_cpu_seconds() - before, 0.010 * vp__test_slowdown());
+    vp_end(s);
+}
+
+/* The same while work is pending that cannot run. */
+VP_TEST(a_processor_that_waits_for_a_gate_uses_no_time) {
+    vp__test_threads(4);
+    vp_scope s = vp_begin();
+    vp__gate gate;
+    vp_array x = vp_let(VP_GATED(vp__test_counting(100), &gate));
+    vp_array y = vp_let(vp_sin(x));
+    usleep(200000);
+    double before = vp__test_cpu_seconds();
+    usleep(1000000);
+    VP_CHECK_LT(vp__test_cpu_seconds() - before, 0.010 * vp__test_slowdown());
+    vp__gate_open(&gate);
+    VP_CHECK_OK(vp_wait(y));
+    vp_end(s);
+}
+
+/* A caller that waits for something far away sleeps too. */
+VP_TEST(a_waiting_caller_uses_little_time) {
+    vp__test_threads(2);
+    vp_scope s = vp_begin();
+    vp__gate gate;
+    vp__test_opener opener;
+    vp_array x = vp_let(VP_GATED(vp__test_counting(100), &gate));
+    vp__test_open_later(&opener, &gate, 1000);
+    double before = vp__test_cpu_seconds();
+    VP_CHECK_OK(vp_wait(x));
+    VP_CHECK_LT(vp__test_cpu_seconds() - before, 0.15 * vp__test_slowdown());
+    vp__test_join(&opener);
+    vp_end(s);
+}
+
+/* Work that is not worth a wake is done all the same while the caller sleeps: just after
+ * other work, and when the workers have slept for long. */
+VP_TEST(small_work_gets_done_while_the_caller_sleeps) {
+    setenv("VP_INLINE", "0", 1);
+    vp__test_threads(2);
+    vp_scope s = vp_begin();
+    vp_array x = vp__test_counting(5);
+    for (int turn = 0; turn < 4; turn++) {
+        vp_array y = vp_let(vp_add(x, (double)turn));
+        VP_CHECK_SOON(VP_STAT(in_flight) == 0);
+        VP_CHECK_VALUES(vp_get(y, vp_until(2)), turn, turn + 1.0);
+        vp_drop(y);
+        usleep(turn < 2 ? 0 : 150000); /* the third and fourth find everyone asleep */
+    }
+    vp_end(s);
+}
+
+/* --- issuing threads ------------------------------------------------------------------- */
+
+static void *issue_alone(void *argument) {
+    double k = (double)(intptr_t)argument;
+    vp_scope s = vp_begin();
+    vp_array a = vp_let(vp_full(VP_F64, vp_shape(1000), k));
+    for (int i = 0; i < 200; i++) {
+        vp_set(a, vp_add(a, 1.0));
+        if (i % 3 == 0) vp_put(a, vp_at(vp_range(0, 500)), vp_get(a, vp_range(500, 1000)));
+    }
+    double first, last;
+    VP_CHECK_OK(vp_item(vp_get(a, 0), &first));
+    VP_CHECK_OK(vp_item(vp_get(a, 999), &last));
+    VP_CHECK_EQ(first, k + 200);
+    VP_CHECK_EQ(last, k + 200);
+    vp_end(s);
+    return NULL;
+}
+
+static void check_issuers(int threads, const char *inlined) {
+    setenv("VP_INLINE", inlined, 1);
+    vp__test_threads(threads);
+    pthread_t thread[4];
+    for (intptr_t i = 0; i < 4; i++)
+        VP_CHECK(!pthread_create(&thread[i], NULL, issue_alone, (void *)(i * 1000)));
+    for (int i = 0; i < 4; i++) pthread_join(thread[i], NULL);
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK_EQ(VP_STAT(in_flight), 0);
+}
+
+VP_TEST(issuing_threads_with_their_own_arrays) { check_issuers(2, "1"); }
+VP_TEST(issuing_threads_without_inlining) { check_issuers(2, "0"); }
+VP_TEST(issuing_threads_and_no_worker) { check_issuers(1, "0"); }
+
+/* Unsynchronised writers of one array: some interleaving, never corruption. Every element
+ * is always a whole value that some thread wrote, and rows written whole stay in one piece
+ * as far as one instruction goes. */
+enum { ROWS = 8, WIDTH = 400, WRITES = 300 };
+static vp_array matrix;
+
+static void *write_shared(void *argument) {
+    int self = (int)(intptr_t)argument;
+    vp_scope s = vp_begin();
+    for (int i = 0; i < WRITES; i++) {
+        double value = self * 1000 + i % 7;
+        vp_put(matrix, vp_at((self + i) % ROWS, VP_ALL), value);
+        if (i % 5 == 0) vp_put(matrix, vp_at(VP_ALL, i % WIDTH), vp_add(vp_get(matrix, VP_ALL, (i + 1) % WIDTH), 0.0));
+        if (i % 50 == 0) {
+            static _Thread_local double seen[ROWS * WIDTH];
+            VP_CHECK_OK(vp_read(matrix, seen, sizeof seen));
+            for (int k = 0; k < ROWS * WIDTH; k++) {
+                int v = (int)seen[k];
+                VP_CHECK(seen[k] == v && v >= 0 && v % 1000 < 7 && v / 1000 < 4);
+            }
+        }
+        if (i % 60 == 59) vp_set(matrix, vp_mul(vp_ones(VP_F64, vp_shape(ROWS, WIDTH)), value));
+    }
+    vp_end(s);
+    return NULL;
+}
+
+static void check_shared(int threads, const char *inlined, bool rename) {
+    setenv("VP_INLINE", inlined, 1);
+    vp__test_threads(threads);
+    if (rename) vp__tuning.copy_bytes = 1 << 20;
+    vp_scope s = vp_begin();
+    int64_t base = vp__test_bytes_now();
+    vp_scope inner = vp_begin();
+    matrix = vp_let(vp_zeros(VP_F64, vp_shape(ROWS, WIDTH)));
+    pthread_t thread[4];
+    for (intptr_t i = 0; i < 4; i++)
+        VP_CHECK(!pthread_create(&thread[i], NULL, write_shared, (void *)i));
+    for (int i = 0; i < 4; i++) pthread_join(thread[i], NULL);
+    VP_CHECK_OK(vp_sync());
+    double seen[ROWS * WIDTH];
+    VP_CHECK_OK(vp_read(matrix, seen, sizeof seen));
+    for (int k = 0; k < ROWS * WIDTH; k++) {
+        int v = (int)seen[k];
+        VP_CHECK(seen[k] == v && v >= 0 && v % 1000 < 7 && v / 1000 < 4);
+    }
+    vp_end(inner);
+    VP_CHECK_NO_LEAK(base);
+    vp_end(s);
+}
+
+VP_TEST(threads_write_one_array) { check_shared(2, "1", false); }
+VP_TEST(threads_write_one_array_without_inlining) { check_shared(3, "0", false); }
+VP_TEST(threads_write_one_array_that_is_renamed) { check_shared(2, "0", true); }
+
+static void *issue_once(void *argument) {
+    double k = (double)(intptr_t)argument, value = 0;
+    vp_scope s = vp_begin();
+    VP_CHECK_OK(vp_item(vp_sum(vp_full(VP_F64, vp_shape(100), k)), &value));
+    VP_CHECK_EQ(value, 100 * k);
+    vp_sqrt(vp_full(VP_F64, vp_shape(10), k)); /* left open */
+    if ((intptr_t)argument % 2) vp_end(s);     /* and some scopes too */
+    return NULL;
+}
+
+VP_TEST_TIMEOUT(threads_come_and_go, 60) {
+    vp__test_threads(2);
+    vp_scope s = vp_begin();
+    vp_array x = vp__test_counting(10);
+    for (int k = 0; k < 1000; k += 4) {
+        pthread_t thread[4];
+        for (intptr_t i = 0; i < 4; i++)
+            VP_CHECK(!pthread_create(&thread[i], NULL, issue_once, (void *)(k + i)));
+        for (int i = 0; i < 4; i++) pthread_join(thread[i], NULL);
+    }
+    /* Records are handed on, so their number stays that of threads at one time. */
+    VP_CHECK_LE(atomic_load(&vp__core_count), 8);
+    VP_CHECK_VALUES(vp_sum(x), 45);
+    vp_end(s);
+}
+
+/* What a thread issued goes on after the thread has ended. */
+static vp_array left_behind;
+static void *issue_and_leave(void *argument) {
+    left_behind = vp_let(vp_add(VP_GATED(vp__test_counting(3), (vp__gate *)argument), 1.0));
+    return NULL;
+}
+
+VP_TEST(work_outlives_the_thread_that_issued_it) {
+    vp__test_threads(2);
+    vp__gate gate;
+    pthread_t thread;
+    VP_CHECK(!pthread_create(&thread, NULL, issue_and_leave, &gate));
+    pthread_join(thread, NULL);
+    VP_CHECK(vp__test_closed(&gate));
+    vp__gate_open(&gate);
+    VP_CHECK_VALUES(left_behind, 1, 2, 3);
+}
+
+/* More threads at one time than there can be cores. */
+static pthread_barrier_t everyone;
+static void *issue_in_a_crowd(void *argument) {
+    double k = (double)(intptr_t)argument, value = 0;
+    pthread_barrier_wait(&everyone);
+    VP_CHECK_OK(vp_item(vp_add(vp_full(VP_F64, vp_scalar_shape(), k), 1.0), &value));
+    VP_CHECK_EQ(value, k + 1);
+    pthread_barrier_wait(&everyone);
+    return NULL;
+}
+
+VP_TEST_TIMEOUT(a_crowd_of_threads_may_issue, 60) {
+    enum { CROWD = 400 };
+    static pthread_t thread[CROWD];
+    vp__test_threads(2);
+    pthread_barrier_init(&everyone, NULL, CROWD);
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 512 << 10);
+    for (intptr_t i = 0; i < CROWD; i++)
+        VP_CHECK(!pthread_create(&thread[i], &small, issue_in_a_crowd, (void *)i));
+    for (int i = 0; i < CROWD; i++) pthread_join(thread[i], NULL);
+}

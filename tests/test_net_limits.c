@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Bounds: memory is given back at the last use, nodes and bytes in flight stay below their
+ * limits, and when memory truly runs out there is an error and not a crash, a hang, a leak
+ * or a wrong number.
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "array/pool.h"
+#include "net/tuning.h"
+#include "tests/net_support.h"
+
+enum { MB = 1 << 20, ELEMENTS = 1 << 20 }; /* of a float64 array of 8 MB */
+
+/* --- release --------------------------------------------------------------------------- */
+
+VP_TEST(memory_is_released_at_the_last_use) {
+    vp__test_threads(2);
+    vp_scope s = vp_begin();
+    vp_array x = vp_let(vp_ones(VP_F64, vp_shape(ELEMENTS)));
+    int64_t base = vp__test_bytes_now();
+    vp_array y = vp_let(vp_cumsum(x, 0));
+    VP_CHECK_GE(vp__test_bytes_now(), base + 8 * MB);
+    vp_drop(y);
+    VP_CHECK_NO_LEAK(base);
+    /* Behind a gate: a name that is gone lives as long as what reads it. */
+    vp__gate gate;
+    vp_array gated = vp_let(VP_GATED(x, &gate));
+    vp_array sum = vp_let(vp_sum(gated));
+    vp_drop(gated);
+    vp__gate_open(&gate);
+    VP_CHECK_VALUES(sum, ELEMENTS);
+    vp_drop(sum);
+    VP_CHECK_NO_LEAK(base);
+    /* A rebound name lets its old value go, an unused expression lives to the scope's end. */
+    vp_array z = vp_let(vp_cumsum(x, 0));
+    vp_set(z, 1.0);
+    VP_CHECK_LT(vp__test_bytes_now(), base + MB);
+    vp_scope inner = vp_begin();
+    vp_cumsum(x, 0);
+    VP_CHECK_GE(vp__test_bytes_now(), base + 8 * MB);
+    vp_end(inner);
+    VP_CHECK_LT(vp__test_bytes_now(), base + MB);
+    vp_end(s);
+}
+
+VP_TEST(temporaries_die_early) {
+    vp__test_threads(2);
+    vp_scope s = vp_begin();
+    vp_array x = vp_let(vp_ones(VP_F64, vp_shape(ELEMENTS)));
+    int64_t base = vp__test_bytes_now();
+    vp_reset_peak();
+    for (int i = 0; i < 100; i++) vp_set(x, vp_cumsum(vp_minimum(x, 2.0), 0));
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK_LT(VP_STAT(peak_bytes) - base, 5 * 8 * MB);
+    VP_CHECK_NO_LEAK(base);
+    VP_CHECK_VALUES(vp_get(x, vp_until(4)), 1, 3, 5, 7);
+    vp_end(s);
+}
+
+static void count_release(void *context, void *memory) {
+    VP_CHECK(memory != NULL);
+    atomic_fetch_add((_Atomic int *)context, 1);
+}
+
+VP_TEST(borrowed_memory_is_released_at_the_last_use) {
+    vp__test_threads(2);
+    static double memory[1000];
+    _Atomic int released = 0;
+    vp_scope s = vp_begin();
+    vp__gate gate;
+    vp_array zero = vp_let(VP_GATED(vp_zeros(VP_F64, vp_scalar_shape()), &gate));
+    vp_array x = vp_borrow(VP_F64, vp_shape(1000), NULL, memory, VP_READ_ONLY,
+                           count_release, &released);
+    vp_array y = vp_let(vp_add(x, zero));
+    vp_drop(x);
+    VP_CHECK_EQ(atomic_load(&released), 0); /* y still reads it */
+    vp__gate_open(&gate);
+    VP_CHECK_OK(vp_wait(y));
+    VP_CHECK_SOON(atomic_load(&released) == 1);
+    vp_end(s);
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK_EQ(atomic_load(&released), 1);
+}
+
+VP_TEST(the_net_is_empty_after_a_wait) {
+    vp__test_threads(4);
+    vp_scope s = vp_begin();
+    vp_array x = vp_let(vp_ones(VP_F64, vp_shape(200000)));
+    for (int i = 0; i < 30; i++) {
+        vp_set(x, vp_sin(x));
+        vp_put(x, vp_at(vp_range(i, 5 * i)), vp_get(x, vp_range(2 * i, 6 * i)));
+        vp_sort(x, 0);
+    }
+    vp_end(s);
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK_EQ(VP_STAT(in_flight), 0);
+    VP_CHECK_EQ(atomic_load(&vp__bytes_promised), 0);
+    for (int i = 0; i < 4; i++) {
+        VP_CHECK_EQ(atomic_load(&vp__cores[i]->ahead), 0);
+        VP_CHECK(atomic_load(&vp__cores[i]->inbox) == NULL);
+    }
+}
+
+/* --- limits ---------------------------------------------------------------------------- */
+
+VP_TEST(nodes_in_flight_are_bounded) {
+    vp__test_threads(2);
+    vp__tuning.max_nodes = 100;
+    vp_scope s = vp_begin();
+    vp__gate gate;
+    vp__test_opener opener;
+    vp_array x = vp_let(VP_GATED(vp__test_counting(10), &gate));
+    vp__test_open_later(&opener, &gate, 300);
+    int64_t most = 0;
+    for (int i = 0; i < 1000; i++) {
+        vp_set(x, vp_add(x, 1.0));
+        int64_t now = VP_STAT(in_flight);
+        if (now > most) most = now;
+    }
+    VP_CHECK_LE(most, 101);
+    VP_CHECK(atomic_load(&opener.opened)); /* so the issuer has waited */
+    VP_CHECK_GT(VP_STAT(limit_waits), 0);
+    VP_CHECK_VALUES(vp_get(x, 0), 1000);
+    vp__test_join(&opener);
+    vp_end(s);
+}
+
+/* The same while one node takes long, on a worker. */
+VP_TEST(nodes_in_flight_are_bounded_behind_a_long_one) {
+    vp__test_threads(2);
+    vp__tuning.max_nodes = 50;
+    vp__tuning.piece_ns = INT64_MAX / 4;
+    vp_scope s = vp_begin();
+    vp_array x = vp_let(vp_mod(vp_mul(vp_arange(VP_I64, 0, 3000000, 1), 7919), 3000017));
+    VP_CHECK_OK(vp_sync());
+    vp_array y = vp_let(vp_get(vp_argsort(x, 0), vp_until(10)));
+    int64_t most = 0;
+    for (int i = 0; i < 2000; i++) {
+        vp_set(y, vp_add(y, 1));
+        int64_t now = VP_STAT(in_flight);
+        if (now > most) most = now;
+    }
+    VP_CHECK_LE(most, 51);
+    VP_CHECK_OK(vp_wait(y));
+    vp_end(s);
+}
+
+VP_TEST(bytes_in_flight_are_bounded) {
+    setenv("VP_MEMORY", "67108864", 1);
+    vp__test_threads(2);
+    vp_scope s = vp_begin();
+    vp_array x = vp_let(vp_ones(VP_F64, vp_shape(ELEMENTS)));
+    vp_array sum = vp_let(vp_zeros(VP_F64, vp_scalar_shape()));
+    VP_CHECK_OK(vp_sync());
+    vp_reset_peak();
+    /* Two hundred times 8 MB, each read when the next ones have been issued. */
+    vp_array kept[3];
+    for (int i = 0; i < 200; i++) {
+        vp_array y = vp_let(vp_cumsum(x, 0));
+        if (i >= 3) {
+            vp_set(sum, vp_add(sum, vp_get(kept[i % 3], -1)));
+            vp_drop(kept[i % 3]);
+        }
+        kept[i % 3] = y;
+    }
+    VP_CHECK_OK(vp_wait(sum));
+    printf("peak %.1f MB\n", (double)VP_STAT(peak_bytes) / MB);
+    VP_CHECK_LE(VP_STAT(peak_bytes), 64 * MB + 9 * MB);
+    VP_CHECK_VALUES(sum, 197.0 * ELEMENTS);
+    vp_end(s);
+}
+
+/* Independent work behind a gate: what is promised counts before it is allocated. */
+VP_TEST(promised_bytes_are_bounded) {
+    setenv("VP_MEMORY", "67108864", 1);
+    vp__test_threads(2);
+    vp_scope s = vp_begin();
+    vp__gate gate;
+    vp__test_opener opener;
+    vp_array x = vp_let(vp_ones(VP_F64, vp_shape(ELEMENTS)));
+    VP_CHECK_OK(vp_sync());
+    vp_reset_peak();
+    vp_array one = vp_let(VP_GATED(vp_ones(VP_F64, vp_scalar_shape()), &gate));
+    vp__test_open_later(&opener, &gate, 100);
+    vp_array sums[40];
+    for (int i = 0; i < 40; i++) {
+        vp_array y = vp_let(vp_mul(x, one));
+        sums[i] = vp_let(vp_sum(y));
+        vp_drop(y);
+    }
+    vp__test_join(&opener);
+    for (int i = 0; i < 40; i++) VP_CHECK_VALUES(sums[i], ELEMENTS);
+    printf("peak %.1f MB\n", (double)VP_STAT(peak_bytes) / MB);
+    VP_CHECK_LE(VP_STAT(peak_bytes), 64 * MB + 9 * MB);
+    vp_end(s);
+}
+
+/* One value larger than the limit is admitted when nothing else can make room. */
+VP_TEST(more_than_the_limit_is_admitted_alone) {
+    setenv("VP_MEMORY", "16777216", 1);
+    vp__test_threads(2);
+    vp_scope s = vp_begin();
+    vp_array x = vp_let(vp_ones(VP_F64, vp_shape(4 * ELEMENTS))); /* 32 MB */
+    vp_array y = vp_let(vp_cumsum(x, 0));
+    VP_CHECK_VALUES(vp_get(y, -1), 4 * ELEMENTS);
+    vp_end(s);
+}
+
+/* --- out of memory --------------------------------------------------------------------- */
+
+/* Counts an observer's outcome; anything but success and a lack of memory is a failure. */
+static int failures;
+static bool went(vp_status status) {
+    if (status == VP_OK) return true;
+    if (status != VP_ERR_MEMORY) VP_FAIL("status %d: %s", (int)status, vp_message());
+    VP_CHECK(strlen(vp_message()) > 10);
+    failures++;
+    return false;
+}
+
+/* A little of everything, on arrays of n elements. What can be read must be right. */
+static void program(int64_t n) {
+    vp_scope s = vp_begin();
+    double value, first[3];
+    vp_array x = vp_let(vp_arange(VP_F64, 0, (double)n, 1));
+    vp_array y = vp_let(vp_add(vp_mul(x, 2.0), 1.0));
+    vp_array copy = vp_let(y);
+    vp_put(y, vp_at(vp_range(0, 2)), -1.0);
+    vp_put(y, vp_at(vp_from_index(1)), vp_get(y, vp_until(-1)));
+    if (went(vp_read(vp_get(y, vp_until(3)), first, sizeof first)))
+        VP_CHECK(first[0] == -1 && first[1] == -1 && first[2] == -1);
+    if (went(vp_read(vp_get(copy, vp_until(3)), first, sizeof first)))
+        VP_CHECK(first[0] == 1 && first[1] == 3 && first[2] == 5);
+    vp_array found = vp_let(vp_find(vp_lt(x, 3.0)));
+    vp_array taken = vp_let(vp_take(x, found, 0));
+    vp_put(copy, vp_at(vp_lt(copy, 4.0)), 0.0);
+    vp_put(copy, vp_at(found), vp_mul(taken, 100.0));
+    if (went(vp_read(vp_get(copy, vp_until(3)), first, sizeof first)))
+        VP_CHECK(first[0] == 0 && first[1] == 100 && first[2] == 200);
+    int64_t size = vp_size(found);
+    if (size < 0) went(vp_error());
+    else VP_CHECK_EQ(size, 3);
+    vp_array matrix = vp_let(vp_reshape(vp_get(x, vp_until(16)), vp_shape(4, 4)));
+    vp_array product = vp_let(vp_matmul(matrix, vp_transpose(matrix)));
+    if (went(vp_item(vp_get(product, 0, 0), &value))) VP_CHECK_EQ(value, 14);
+    vp_array rows = vp_let(vp_mean(vp_stack(0, matrix, vp_transpose(matrix)), vp_axes(0, 2)));
+    if (went(vp_item(vp_get(rows, 0), &value))) VP_CHECK_EQ(value, 3.75);
+    if (went(vp_item(vp_var(matrix), &value))) VP_CHECK_EQ(value, 21.25);
+    vp_array sorted = vp_let(vp_sort(vp_concatenate(0, vp_neg(x), x), 0));
+    if (went(vp_item(vp_get(sorted, 0), &value))) VP_CHECK_EQ(value, (double)(1 - n));
+    vp_array order = vp_let(vp_argsort(vp_neg(x), 0));
+    if (went(vp_item(vp_get(order, 0), &value))) VP_CHECK_EQ(value, (double)(n - 1));
+    if (went(vp_item(vp_sum(vp_tile(vp_get(x, vp_until(3)), vp_shape(2, 2))), &value)))
+        VP_CHECK_EQ(value, 12);
+    if (went(vp_item(vp_get(vp_cumsum(vp_repeat(vp_ones(VP_F64, vp_shape(n)), 2, 0), 0), -1),
+                     &value)))
+        VP_CHECK_EQ(value, (double)(2 * n));
+    vp_array deep = vp_let(vp_zeros(VP_F64, vp_shape(1, 2, 1, 2, 1, 2, 1)));
+    vp_put(deep, vp_at(VP_ELLIPSIS, 1, 0), 1.0);
+    if (went(vp_item(vp_sum(deep), &value))) VP_CHECK_EQ(value, 4);
+    double memory[4] = {1, 2, 3, 4};
+    vp_array borrowed = vp_borrow(VP_F64, vp_shape(4), NULL, memory, VP_WRITABLE, NULL, NULL);
+    vp_put(borrowed, vp_at(0), vp_sum(borrowed));
+    vp_mapped m;
+    if (went(vp_map(borrowed, &m))) {
+        VP_CHECK_EQ(((const double *)m.data)[0], 10);
+        vp_unmap(&m);
+    }
+    vp_end(s);
+    vp_sync();
+}
+
+/* Runs the program with the n-th allocation and all later ones failing, in a process of
+ * its own. Returns whether it ended well. */
+static bool survives(int64_t fail_after, int64_t n, bool *failed) {
+    fflush(NULL);
+    pid_t child = fork();
+    VP_CHECK_GE(child, 0);
+    if (!child) {
+        alarm((unsigned)(5 * vp__test_slowdown()));
+        vp_scope s = vp_begin();
+        program(n); /* with memory: caches and tables are made */
+        VP_CHECK_EQ(failures, 0);
+        int64_t base = vp__test_bytes_now();
+        atomic_store(&vp__pool_fail_after, fail_after);
+        program(n);
+        atomic_store(&vp__pool_fail_after, -1);
+        VP_CHECK_OK(vp_sync());
+        VP_CHECK_EQ(VP_STAT(in_flight), 0);
+        VP_CHECK_EQ(vp__test_open_expressions(), 0);
+        VP_CHECK_NO_LEAK(base);
+        bool was_short = failures > 0;
+        failures = 0;
+        program(n); /* and the program can go on */
+        VP_CHECK_EQ(failures, 0);
+        VP_CHECK_NO_LEAK(base);
+        vp_end(s);
+        fflush(NULL);
+        _exit(was_short ? 2 : 0);
+    }
+    int status;
+    VP_CHECK_EQ(waitpid(child, &status, 0), child);
+    *failed = WIFEXITED(status) && WEXITSTATUS(status) == 2;
+    if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || *failed)) return true;
+    printf("with %lld allocations: %s %d\n", (long long)fail_after,
+           WIFSIGNALED(status) ? "signal" : "exit status",
+           WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    return false;
+}
+
+static void check_injection(int64_t n, int step) {
+    int bad = 0, short_of = 0, tried = 0;
+    for (int64_t after = 0;; after += step) {
+        bool failed;
+        bad += !survives(after, n, &failed);
+        tried++;
+        if (failed) short_of++;
+        else if (after > 40 && !bad) break; /* it had enough */
+        if (bad >= 10) break;
+        if (after > 2000) VP_FAIL("still short of memory after %lld allocations", (long long)after);
+    }
+    printf("%d runs, %d of them short of memory, %d bad\n", tried, short_of, bad);
+    VP_CHECK_EQ(bad, 0);
+    VP_CHECK_GT(short_of, 10 / step);
+}
+
+VP_TEST_TIMEOUT(a_lack_of_memory_is_an_error_inline, 120) {
+    vp__test_threads(1);
+    check_injection(20, vp__test_slowdown() > 1 ? 7 : 1);
+}
+
+VP_TEST_TIMEOUT(a_lack_of_memory_is_an_error_in_sync, 120) {
+    setenv("VP_SYNC", "1", 1);
+    check_injection(20, vp__test_slowdown() > 1 ? 7 : 1);
+}
+
+VP_TEST_TIMEOUT(a_lack_of_memory_is_an_error_in_nodes, 120) {
+    setenv("VP_INLINE", "0", 1);
+    vp__test_threads(1);
+    check_injection(20, vp__test_slowdown() > 1 ? 7 : 1);
+}
+
+VP_TEST_TIMEOUT(a_lack_of_memory_is_an_error_on_threads, 120) {
+    setenv("VP_INLINE", "0", 1);
+    vp__test_threads(3);
+    vp__tuning.piece_ns = 100;
+    vp__tuning.flat_grain = 64;
+    check_injection(3000, vp__test_slowdown() > 1 ? 11 : 2);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A write whose right side reads the same array at other places: it sees the contents from
+ * before the write, whole, however large the array is, whether it is computed at once, as a
+ * node, in many pieces on several threads, or behind a gate.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/tuning.h"
+#include "tests/net_support.h"
+
+/* Ways to run the same program. */
+typedef enum { PLAIN, AS_NODES, IN_PIECES, GATED, WAYS } way;
+
+static void prepare(way how) {
+    vp__test_threads(how == PLAIN ? 1 : 3);
+    if (how == PLAIN) return;
+    vp__tuning.inline_ns = 0;
+    vp__tuning.inline_elements = -1;
+    if (how != IN_PIECES) return;
+    vp__tuning.piece_ns = 100;
+    vp__tuning.flat_grain = 16;
+    vp__tuning.wake_ns = 0;
+}
+
+static vp_array start(way how, vp__gate *gate, int64_t n) {
+    vp_array x = vp__test_counting(n);
+    return how == GATED ? vp_let(VP_GATED(x, gate)) : x;
+}
+
+static void go(way how, vp__gate *gate) {
+    if (how != GATED) return;
+    VP_CHECK(vp__test_closed(gate));
+    vp__gate_open(gate);
+}
+
+static const int64_t sizes[] = {5, 100, 3000, 50000};
+
+/* A[1:] = A[:-1], A[:-1] = A[1:], A = A[::-1], each twice. */
+static void check_shifts(way how) {
+    prepare(how);
+    for (int k = 0; k < 4; k++) {
+        int64_t n = sizes[k];
+        vp__gate gate;
+        double *x = malloc((size_t)n * sizeof *x), *y = malloc((size_t)n * sizeof *y);
+        VP_CHECK(x && y);
+        for (int64_t i = 0; i < n; i++) x[i] = (double)i;
+        vp_array a = start(how, &gate, n);
+        for (int turn = 0; turn < 2; turn++) {
+            vp_put(a, vp_at(vp_from_index(1)), vp_get(a, vp_until(-1)));
+            memmove(x + 1, x, (size_t)(n - 1) * sizeof *x);
+            vp_put(a, vp_at(vp_until(-1)), vp_mul(vp_get(a, vp_from_index(1)), 2.0));
+            for (int64_t i = 0; i + 1 < n; i++) x[i] = 2 * x[i + 1];
+            vp_put(a, vp_at(VP_ALL), vp_get(a, vp_every(-1)));
+            for (int64_t i = 0; i < n; i++) y[i] = x[n - 1 - i];
+            memcpy(x, y, (size_t)n * sizeof *x);
+            vp_put(a, vp_at(vp_every(2)), vp_add(vp_get(a, vp_range(0, (n + 1) / 2)), 1.0));
+            for (int64_t i = 0; i < (n + 1) / 2; i++) y[i] = x[i] + 1;
+            for (int64_t i = 0; i < (n + 1) / 2; i++) x[2 * i] = y[i];
+        }
+        go(how, &gate);
+        VP_CHECK_ARRAY(a, x, n);
+        vp_drop(a);
+        free(x), free(y);
+    }
+}
+
+VP_TEST(shifts_plain) { check_shifts(PLAIN); }
+VP_TEST(shifts_as_nodes) { check_shifts(AS_NODES); }
+VP_TEST(shifts_in_pieces) { check_shifts(IN_PIECES); }
+VP_TEST(shifts_gated) { check_shifts(GATED); }
+
+/* A = A.T, A[:] = A + A.T, A[0] = sum over rows, A += A[0]. */
+static void check_matrix(way how) {
+    prepare(how);
+    static const int64_t sides[] = {3, 12, 60, 200};
+    for (int k = 0; k < 4; k++) {
+        int64_t n = sides[k];
+        vp__gate gate;
+        double *x = malloc((size_t)(n * n) * sizeof *x), *y = malloc((size_t)(n * n) * sizeof *y);
+        VP_CHECK(x && y);
+        for (int64_t i = 0; i < n * n; i++) x[i] = (double)i;
+        vp_array flat = start(how, &gate, n * n);
+        vp_array a = vp_view(vp_reshape(flat, vp_shape(n, n)));
+        vp_put(a, vp_at(VP_ALL), vp_transpose(a));
+        for (int64_t i = 0; i < n * n; i++) y[i] = x[i % n * n + i / n];
+        vp_put(a, vp_at(VP_ALL), vp_add(vp_mul(a, 3.0), vp_transpose(a)));
+        for (int64_t i = 0; i < n * n; i++) x[i] = 3 * y[i] + y[i % n * n + i / n];
+        vp_put(a, vp_at(0), vp_max(a, 0));
+        memcpy(y, x, (size_t)(n * n) * sizeof *x);
+        for (int64_t i = 0; i < n * n; i++)
+            if (x[i] > y[i % n]) y[i % n] = x[i];
+        vp_put(a, vp_at(VP_ALL), vp_add(a, vp_get(a, 0)));
+        for (int64_t i = 0; i < n * n; i++) x[i] = y[i] + y[i % n];
+        go(how, &gate);
+        VP_CHECK_ARRAY(a, x, n * n);
+        VP_CHECK_ARRAY(flat, x, n * n);
+        vp_drop(a), vp_drop(flat);
+        free(x), free(y);
+    }
+}
+
+VP_TEST(matrix_plain) { check_matrix(PLAIN); }
+VP_TEST(matrix_as_nodes) { check_matrix(AS_NODES); }
+VP_TEST(matrix_in_pieces) { check_matrix(IN_PIECES); }
+VP_TEST(matrix_gated) { check_matrix(GATED); }
+
+/* By index arrays and masks: A[p] = A[q], A[A > c] = -A[A > c], A[p] = A[p] + 1. */
+static void check_indexed(way how) {
+    prepare(how);
+    for (int k = 0; k < 4; k++) {
+        int64_t n = sizes[k];
+        vp__gate gate;
+        double *x = malloc((size_t)n * sizeof *x), *y = malloc((size_t)n * sizeof *y);
+        VP_CHECK(x && y);
+        for (int64_t i = 0; i < n; i++) x[i] = (double)i;
+        vp_array a = start(how, &gate, n);
+        /* p turns the array round; q is p shifted by one. */
+        vp_array p = vp_let(vp_arange(VP_I64, (double)(n - 1), -1, -1));
+        vp_array q = vp_let(vp_mod(vp_add(p, 1), n));
+        vp_put(a, vp_at(p), vp_get(a, q));
+        memcpy(y, x, (size_t)n * sizeof *x);
+        for (int64_t i = 0; i < n; i++) x[n - 1 - i] = y[(n - i) % n];
+        double c = (double)n / 2;
+        vp_array high = vp_let(vp_gt(a, c));
+        vp_put(a, vp_at(high), vp_neg(vp_get(a, high)));
+        for (int64_t i = 0; i < n; i++)
+            if (x[i] > c) x[i] = -x[i];
+        vp_put(a, vp_at(p), vp_add(vp_get(a, vp_every(-1)), 1.0));
+        for (int64_t i = 0; i < n; i++) x[i] += 1;
+        go(how, &gate);
+        VP_CHECK_ARRAY(a, x, n);
+        vp_drop(a), vp_drop(p), vp_drop(q), vp_drop(high);
+        free(x), free(y);
+    }
+}
+
+VP_TEST(indexed_plain) { check_indexed(PLAIN); }
+VP_TEST(indexed_as_nodes) { check_indexed(AS_NODES); }
+VP_TEST(indexed_in_pieces) { check_indexed(IN_PIECES); }
+VP_TEST(indexed_gated) { check_indexed(GATED); }
+
+/* Indices that are the array written, and a mask computed from it in the same breath. */
+VP_TEST(the_target_as_its_own_index) {
+    for (int turn = 0; turn < 2; turn++) {
+        vp__gate gate;
+        static const int64_t order[] = {3, 0, 4, 1, 2};
+        vp_array a = vp_let(vp_from(VP_I64, vp_shape(5), order));
+        if (turn) vp_set(a, VP_GATED(a, &gate));
+        vp_put(a, vp_at(a), vp_arange(VP_I64, 0, 5, 1)); /* a becomes its own inverse */
+        vp_put(a, vp_at(vp_gt(a, 2)), 9);
+        if (turn) vp__gate_open(&gate);
+        VP_CHECK_VALUES(a, 1, 9, 9, 0, 2);
+        vp_drop(a);
+    }
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writing into part of an array. Inputs gate computing, earlier accesses to the target gate
+ * only the store; stores to one place stay in the order of the program, stores to different
+ * places do not wait for each other, and a loop that walks an array costs the same per step
+ * however many steps are pending.
+ */
+#include <stdlib.h>
+
+#include "tests/net_support.h"
+
+enum { LARGE = 40000 }; /* elements of an array too large to be copied for a write */
+
+static void note_release(void *context, void *memory) {
+    (void)memory;
+    atomic_store((_Atomic bool *)context, true);
+}
+
+/* Store 0 is gated. The right side of store 1, which overlaps it, is computed all the same:
+ * its operand, which nobody else holds, is let go. */
+VP_TEST(right_side_completes_while_the_store_before_is_gated) {
+    vp__test_threads(2);
+    static double operand[LARGE], expected[LARGE];
+    for (int i = 0; i < LARGE; i++) operand[i] = i;
+    _Atomic bool released = false;
+    vp__gate gate;
+    vp_array target = vp_let(vp_zeros(VP_F64, vp_shape(LARGE)));
+    VP_CHECK_OK(vp_sync());
+    vp_put(target, vp_at(vp_range(0, 20000)), VP_GATED(vp_ones(VP_F64, vp_shape(20000)), &gate));
+    vp_array source = vp_borrow(VP_F64, vp_shape(LARGE), NULL, operand, VP_READ_ONLY,
+                                note_release, &released);
+    vp_put(target, vp_at(vp_range(10000, 30000)),
+           vp_add(vp_get(source, vp_range(0, 20000)), 5.0));
+    vp_drop(source);
+    VP_CHECK_SOON(atomic_load(&released));
+    VP_CHECK(vp__test_closed(&gate));
+    VP_CHECK_SOON(VP_STAT(stores_waited) == 1);
+    /* Neither store has happened, both in turn do. */
+    const double *now = (const double *)(void *)atomic_load(&vp__test_storage(target)->host);
+    VP_CHECK_EQ(now[0], 0);
+    VP_CHECK_EQ(now[29999], 0);
+    vp__gate_open(&gate);
+    for (int i = 0; i < LARGE; i++)
+        expected[i] = i < 10000 ? 1 : i < 30000 ? i - 10000 + 5 : 0;
+    VP_CHECK_ARRAY(target, expected, LARGE);
+}
+
+VP_TEST(stores_stay_in_order) {
+    vp__test_threads(2);
+    static double expected[LARGE];
+    vp__gate gate;
+    vp_array target = vp_let(vp_zeros(VP_F64, vp_shape(LARGE)));
+    vp_array start = vp_let(VP_GATED(vp_ones(VP_F64, vp_shape(1)), &gate));
+    vp_put(target, vp_at(vp_range(0, 1000)), start);
+    for (int i = 0; i < 1000; i++) expected[i] = 1;
+    for (int k = 1; k <= 200; k++) {
+        int from = (k * 37) % 900, to = from + 50 + k;
+        vp_put(target, vp_at(vp_range(from, to)), (double)k);
+        for (int i = from; i < to; i++) expected[i] = k;
+    }
+    VP_CHECK(vp__test_closed(&gate));
+    vp__gate_open(&gate);
+    VP_CHECK_ARRAY(target, expected, LARGE);
+}
+
+/* Values that become ready in the opposite order of their stores. */
+VP_TEST(stores_stay_in_order_when_values_do_not) {
+    vp__test_threads(2);
+    vp__gate gate[10];
+    vp_array target = vp_let(vp_zeros(VP_F64, vp_shape(LARGE)));
+    vp_array one = vp_let(vp_ones(VP_F64, vp_shape(1)));
+    for (int i = 0; i < 10; i++)
+        vp_put(target, vp_at(vp_range(i, i + 10)), vp_mul(VP_GATED(one, &gate[i]), i + 1.0));
+    for (int i = 9; i >= 0; i--) {
+        vp__gate_open(&gate[i]);
+        if (i) VP_CHECK_SOON(VP_STAT(stores_waited) >= (uint64_t)(10 - i));
+    }
+    VP_CHECK_VALUES(vp_get(target, vp_range(0, 20)), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10,
+                    10, 10, 10, 10, 10, 10, 10, 0);
+}
+
+/* --- disjoint writes ------------------------------------------------------------------- */
+
+VP_TEST(disjoint_writes_do_not_wait_for_each_other) {
+    vp__gate gate;
+    vp_array a = vp_let(vp_zeros(VP_F64, vp_shape(LARGE)));
+    vp_array one = vp_let(VP_GATED(vp_ones(VP_F64, vp_shape(1)), &gate));
+    VP_CHECK_SOON(VP_STAT(in_flight) == 1);
+    vp_put(a, vp_at(vp_range(0, 1)), one);
+    vp_put(a, vp_at(vp_range(1, 2)), 2.0);
+    vp_put(a, vp_at(vp_range(100, 30000)), 3.0);
+    VP_CHECK_SOON(VP_STAT(in_flight) == 2); /* the gate and what waits for it */
+    const double *now = (const double *)(void *)atomic_load(&vp__test_storage(a)->host);
+    VP_CHECK_EQ(now[1], 2);
+    VP_CHECK_EQ(now[29999], 3);
+    VP_CHECK_VALUES(vp_get(a, 35000), 0); /* and a read beside them returns at once */
+    VP_CHECK(vp__test_closed(&gate));
+    vp__gate_open(&gate);
+    VP_CHECK_VALUES(vp_get(a, vp_until(3)), 1, 2, 0);
+}
+
+/* Rows and columns of a matrix in both storage orders: one gated, the next at once. */
+static void check_lines(vp_shape_t shape, bool rows) {
+    vp__gate gate;
+    vp_array a = vp_let(vp_zeros(VP_F64, shape));
+    vp_array line = vp_let(vp_ones(VP_F64, vp_shape(200)));
+    vp_array gated = vp_let(VP_GATED(line, &gate));
+    VP_CHECK_SOON(VP_STAT(in_flight) == 1);
+    for (int i = 0; i < 100; i++) {
+        vp_index at = rows ? vp_at(i, VP_ALL) : vp_at(VP_ALL, i);
+        if (i == 50) vp_put(a, at, vp_mul(gated, 50.0));
+        else vp_put(a, at, vp_mul(line, (double)i));
+    }
+    VP_CHECK_SOON(VP_STAT(in_flight) == 2);
+    VP_CHECK(vp__test_closed(&gate));
+    vp_index beyond = rows ? vp_at(150, VP_ALL) : vp_at(VP_ALL, 150);
+    VP_CHECK_VALUES(vp_sum(vp_get_at(a, beyond)), 0);
+    vp__gate_open(&gate);
+    static double expected[200 * 200];
+    for (int i = 0; i < 200; i++)
+        for (int k = 0; k < 200; k++) {
+            int line_number = rows ? i : k;
+            expected[i * 200 + k] = line_number < 100 ? line_number : 0;
+        }
+    VP_CHECK_ARRAY(a, expected, 200 * 200);
+    vp_drop(a), vp_drop(line), vp_drop(gated);
+}
+
+VP_TEST(rows_and_columns_do_not_wait_for_each_other) {
+    check_lines(vp_shape(200, 200), true);
+    check_lines(vp_shape(200, 200), false);
+    check_lines(vp_fshape(200, 200), true);
+    check_lines(vp_fshape(200, 200), false);
+}
+
+/* --- constant cost --------------------------------------------------------------------- */
+
+enum { PENDING = 20000 };
+
+/* Issues PENDING writes behind a gate, the i-th by write(i), and checks that the last
+ * quarter takes about as long as the second: what is pending must not be searched. */
+static void check_linear(void (*write)(void *context, int i), void *context) {
+    double mark[5];
+    for (int i = 0; i < PENDING; i++) {
+        if (i % (PENDING / 4) == 0) mark[i / (PENDING / 4)] = vp__test_seconds();
+        write(context, i);
+    }
+    mark[4] = vp__test_seconds();
+    double second = mark[2] - mark[1], last = mark[4] - mark[3];
+    /* A linear scan makes this 3.5 and the whole 20 s or more; other programs may disturb
+     * either quarter, so a short time is always well. */
+    if (last > 0.5 * vp__test_slowdown() && last > 2.5 * second)
+        VP_FAIL("the second quarter took %.3f s, the last %.3f s", second, last);
+    VP_CHECK_LT(mark[4] - mark[0], 10.0 * vp__test_slowdown());
+}
+
+typedef struct {
+    vp_array target, value;
+    int columns;
+} walk;
+
+static void write_forward(void *context, int i) {
+    walk *w = context;
+    vp_put(w->target, vp_at(i), vp_add(w->value, (double)i));
+}
+
+static void write_backward(void *context, int i) {
+    walk *w = context;
+    vp_put(w->target, vp_at(PENDING - 1 - i), vp_add(w->value, (double)i));
+}
+
+static void write_column(void *context, int i) {
+    walk *w = context;
+    vp_put(w->target, vp_at(VP_ALL, i), vp_add(w->value, (double)i));
+}
+
+static void write_row(void *context, int i) {
+    walk *w = context;
+    vp_put(w->target, vp_at(i, VP_ALL), vp_add(w->value, (double)i));
+}
+
+static void check_walk(vp_shape_t shape, void (*write)(void *, int), bool backward) {
+    vp__test_threads(2);
+    vp__gate gate;
+    vp_array one = vp_let(vp_zeros(VP_F64, vp_scalar_shape()));
+    walk w = {vp_let(vp_zeros(VP_F64, shape)), vp_let(VP_GATED(one, &gate)), 0};
+    VP_CHECK_SOON(VP_STAT(in_flight) == 1);
+    check_linear(write, &w);
+    VP_CHECK(vp__test_closed(&gate));
+    VP_CHECK_EQ(VP_STAT(in_flight), PENDING + 1);
+    VP_CHECK_EQ(VP_STAT(limit_waits), 0);
+    vp__gate_open(&gate);
+    int64_t count = vp_size(w.target), inner = shape.ndim == 2 ? shape.dims[1] : 1;
+    double *expected = malloc((size_t)count * sizeof *expected);
+    VP_CHECK(expected != NULL);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t line = shape.ndim == 2 && shape.dims[0] == 2 ? i % inner : i / inner;
+        expected[i] = (double)(backward ? PENDING - 1 - line : line);
+    }
+    VP_CHECK_ARRAY(w.target, expected, count);
+    free(expected);
+}
+
+VP_TEST_TIMEOUT(pending_writes_cost_the_same_forward, 60) {
+    check_walk(vp_shape(PENDING), write_forward, false);
+}
+VP_TEST_TIMEOUT(pending_writes_cost_the_same_backward, 60) {
+    check_walk(vp_shape(PENDING), write_backward, true);
+}
+VP_TEST_TIMEOUT(pending_writes_cost_the_same_by_rows, 60) {
+    check_walk(vp_shape(PENDING, 2), write_row, false);
+}
+VP_TEST_TIMEOUT(pending_writes_cost_the_same_by_columns, 60) {
+    check_walk(vp_shape(2, PENDING), write_column, false);
+}
+
+/* Reads of one array and writes of another in turn, as K-means does. */
+static void write_after_read(void *context, int i) {
+    walk *w = context;
+    vp_put(w->target, vp_at(i), vp_add(vp_get(w->value, i), 1.0));
+}
+
+VP_TEST_TIMEOUT(pending_reads_and_writes_cost_the_same, 60) {
+    vp__test_threads(2);
+    vp__gate gate;
+    vp_array x = vp__test_counting(PENDING);
+    walk w = {vp_let(vp_zeros(VP_F64, vp_shape(PENDING))), vp_let(VP_GATED(x, &gate)), 0};
+    check_linear(write_after_read, &w);
+    VP_CHECK(vp__test_closed(&gate));
+    vp__gate_open(&gate);
+    VP_CHECK_VALUES(vp_all(vp_eq(w.target, vp_add(x, 1.0))), 1);
+    VP_CHECK_VALUES(vp_get(w.target, vp_range(9998, 10001)), 9999, 10000, 10001);
+}
+
+/* --- reading what was just written ----------------------------------------------------- */
+
+static void write_next(void *context, int i) {
+    walk *w = context;
+    if (i) vp_put(w->target, vp_at(i), vp_add(vp_get(w->target, i - 1), 1.0));
+}
+
+static void check_read_modify_write(bool gated) {
+    vp__test_threads(2);
+    vp__gate gate;
+    vp_array five = vp_let(vp_full(VP_F64, vp_scalar_shape(), 5.0));
+    walk w = {vp_let(vp_zeros(VP_F64, vp_shape(PENDING))), five, 0};
+    if (gated) w.value = vp_let(VP_GATED(five, &gate));
+    vp_put(w.target, vp_at(0), w.value);
+    check_linear(write_next, &w);
+    if (gated) {
+        VP_CHECK(vp__test_closed(&gate));
+        vp__gate_open(&gate);
+    }
+    static double expected[PENDING];
+    for (int i = 0; i < PENDING; i++) expected[i] = 5 + i;
+    VP_CHECK_ARRAY(w.target, expected, PENDING);
+}
+
+VP_TEST_TIMEOUT(each_element_from_the_one_before, 60) { check_read_modify_write(false); }
+VP_TEST_TIMEOUT(each_element_from_the_one_before_gated, 60) {
+    check_read_modify_write(true);
+}
+
+VP_TEST(one_element_again_and_again) {
+    vp__gate gate;
+    vp_array a = vp_let(VP_GATED(vp__test_counting(3000), &gate));
+    for (int i = 0; i < 1000; i++) vp_put(a, vp_at(7), vp_add(vp_get(a, 7), 1.0));
+    vp__gate_open(&gate);
+    VP_CHECK_VALUES(vp_get(a, vp_range(6, 9)), 6, 1007, 8);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every reduction kernel of every instruction set against the plain tree: whole blocks,
+ * parts of blocks, chunks, columns and short rows, with the values that hurt.
+ */
+#include <stdlib.h>
+
+#include "tests/harness.h"
+#include "tests/reduce_reference.h"
+
+enum { MOST = 2048 };
+
+static const char *const isas[] = {"baseline", "avx2", "avx512"};
+static const vp__op ops[] = {VP__OP_sum,    VP__OP_prod,   VP__OP_min, VP__OP_max,
+                             VP__OP_any,    VP__OP_all,    VP__OP_argmin,
+                             VP__OP_argmax, VP__OP_count_nonzero};
+
+static uint64_t seed = 88172645463325252u;
+static uint64_t draw(void) {
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return seed;
+}
+
+/* One component: mostly ordinary, `rare` in 256 something special. */
+static double draw_real(int rare) {
+    static const double special[] = {NAN, INFINITY, -INFINITY, 0.0, -0.0, 1e300, -1e-300};
+    if ((int)(draw() % 256) < rare) return special[draw() % 7];
+    return ((double)(int64_t)(draw() % 2001) - 1000) / 16;
+}
+
+static void draw_element(vp_dtype t, void *at, int rare) {
+    float *f = at;
+    double *d = at;
+    const uint64_t bits = (int)(draw() % 256) < rare ? 0 : draw() >> draw() % 64;
+    switch ((vp__class)vp__dtype[t].cls) {
+    case VP__CLASS_B: *(uint8_t *)at = rare ? draw() & 1 : 1; break;
+    case VP__CLASS_S:
+    case VP__CLASS_U: memcpy(at, &bits, vp__dtype[t].size); break;
+    case VP__CLASS_F:
+    case VP__CLASS_C:
+        for (int i = 0; i < (vp__dtype[t].cls == VP__CLASS_C ? 2 : 1); i++) {
+            if (vp__dtype[t].real == VP_F32)
+                f[i] = (float)draw_real(rare);
+            else
+                d[i] = draw_real(rare);
+        }
+        break;
+    }
+}
+
+static int result_size(vp__op op, vp_dtype t) {
+    vp_dtype work, result;
+    VP_CHECK(vp__reduce_types(op, t, VP_AUTO, &work, &result));
+    return vp__ops[op].result == VP__RESULT_SAME ? vp__dtype[t].size : vp__dtype[result].size;
+}
+
+/* Folds n elements in chunks, by the binary counter that the tree is. */
+static void by_chunks(const vp__reduce_kernel *k, char *out, const char *x, int size,
+                      int64_t n, int64_t chunk) {
+    static _Alignas(64) char state[40][1024];
+    int64_t done = 0, count = 0;
+    for (; done < n; done += chunk, count++) {
+        int level = 0;
+        _Alignas(64) char now[1024];
+        k->block(now, x + done * size, n - done < chunk ? n - done : chunk, done);
+        for (; count >> level & 1; level++) {
+            k->merge(state[level], now, k->lanes);
+            memcpy(now, state[level], sizeof now);
+        }
+        memcpy(state[level], now, sizeof now);
+    }
+    char *last = NULL;
+    for (int level = 0; count >> level != 0; level++) {
+        if (!(count >> level & 1)) continue;
+        if (last != NULL) k->merge(state[level], last, k->lanes);
+        last = state[level];
+    }
+    k->finish(out, last, 1);
+}
+
+static void check_lengths(const vp__reduce_kernel *k, vp__op op, vp_dtype t, int rare) {
+    static const int64_t length[] = {1,   2,   3,   4,   5,   7,    8,    9,    15,  16,  17,
+                                     31,  32,  33,  63,  64,  65,   127,  128,  129, 255, 256,
+                                     257, 383, 511, 700, 896, 1000, 1023, 1024, 1025, 2048};
+    static _Alignas(64) char x[(MOST + 1) * 16];
+    const int size = vp__dtype[t].size, bytes = result_size(op, t);
+    for (size_t i = 0; i < sizeof length / sizeof length[0]; i++) {
+        const int64_t n = length[i];
+        char *at = x + size; /* not aligned to more than an element */
+        for (int64_t j = 0; j < n; j++) draw_element(t, at + j * size, rare);
+        _Alignas(16) char want[16], got[16];
+        ref_reduce(want, op, t, at, n);
+        by_chunks(k, got, at, size, n, VP__REDUCE_CHUNK);
+        VP_CHECK_BYTES(got, want, (size_t)bytes);
+        by_chunks(k, got, at, size, n, VP__REDUCE_BLOCK);
+        VP_CHECK_BYTES(got, want, (size_t)bytes);
+        by_chunks(k, got, at, size, n, 4 * VP__REDUCE_BLOCK);
+        VP_CHECK_BYTES(got, want, (size_t)bytes);
+        if (n <= VP__REDUCE_CHUNK) {
+            k->rows(got, at, 1, n);
+            VP_CHECK_BYTES(got, want, (size_t)bytes);
+        }
+        if (k->extend == NULL) continue;
+        _Alignas(64) char state[64];
+        const int64_t first = n < 300 ? (n + 1) / 2 : 300;
+        k->block(state, at, first, 0);
+        k->extend(state, at + first * size, n - first, first);
+        k->finish(got, state, 1);
+        VP_CHECK_BYTES(got, want, (size_t)bytes);
+    }
+}
+
+/* A table of rows x cols, reduced both ways and in uneven helpings. */
+static void check_table(const vp__reduce_kernel *k, vp__op op, vp_dtype t, int64_t rows,
+                        int64_t cols, int rare) {
+    const int size = vp__dtype[t].size, bytes = result_size(op, t);
+    const int64_t row = (cols + 3) * size;
+    char *x = malloc((size_t)(rows * row)), *column = malloc((size_t)(rows * size));
+    char *packed = malloc((size_t)(rows * cols * size)), *got = malloc((size_t)cols * 16);
+    char *want = malloc((size_t)cols * 16), *state = NULL;
+    VP_CHECK_EQ(posix_memalign((void **)&state, 64, (size_t)(k->lanes * k->state_size * cols)),
+                0);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < cols; c++) draw_element(t, x + r * row + c * size, rare);
+    for (int64_t c = 0; c < cols; c++) {
+        for (int64_t r = 0; r < rows; r++)
+            memcpy(column + r * size, x + r * row + c * size, (size_t)size);
+        ref_reduce(want + c * bytes, op, t, column, rows);
+        memcpy(packed + c * rows * size, column, (size_t)(rows * size));
+    }
+    k->rows(got, packed, cols, rows);
+    VP_CHECK_BYTES(got, want, (size_t)(cols * bytes));
+    if (rows <= VP__REDUCE_BLOCK) {
+        k->cols(got, x, row, rows, cols);
+        VP_CHECK_BYTES(got, want, (size_t)(cols * bytes));
+        for (int64_t step = 1; step <= 13; step += 4) {
+            for (int64_t r = 0; r < rows; r += step)
+                k->block_cols(state, x + r * row, row, rows - r < step ? rows - r : step, cols,
+                              r);
+            k->finish(got, state, cols);
+            VP_CHECK_BYTES(got, want, (size_t)(cols * bytes));
+        }
+    }
+    free(x);
+    free(column);
+    free(packed);
+    free(got);
+    free(want);
+    free(state);
+}
+
+static void check_isa(const char *isa) {
+    const vp__kernels *kernels = vp__kernels_for(isa);
+    if (kernels == NULL) VP_SKIP("this CPU cannot run %s", isa);
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
+        for (int t = 0; t < VP__NDTYPES; t++) {
+            const vp__reduce_kernel *k = &kernels->reduce[ops[i]][t];
+            VP_CHECK(k->block != NULL);
+            VP_CHECK_EQ(VP__REDUCE_BLOCK % k->lanes, 0);
+            for (int rare = 0; rare <= 20; rare += 4)
+                check_lengths(k, ops[i], (vp_dtype)t, rare);
+            static const int64_t sizes[] = {1, 2, 3, 7, 8, 10, 16, 17, 40, 64, 65, 100, 128, 150};
+            for (int n = 0; n < 40; n++)
+                check_table(k, ops[i], (vp_dtype)t, sizes[draw() % 14], sizes[draw() % 14],
+                            n % 3 * 6);
+        }
+}
+
+VP_TEST(baseline_follows_the_tree) { check_isa(isas[0]); }
+VP_TEST(avx2_follows_the_tree) { check_isa(isas[1]); }
+VP_TEST(avx512_follows_the_tree) { check_isa(isas[2]); }
+
+VP_TEST(sums_keep_negative_zero) {
+    const vp__kernels *kernels = vp__kernels_get();
+    const double x[3] = {-0.0, -0.0, -0.0};
+    double sum;
+    kernels->reduce[VP__OP_sum][VP_F64].rows(&sum, x, 1, 3);
+    VP_CHECK(sum == 0 && signbit(sum));
+}
+
+/* Ten million equal terms: pairwise sums stay within a few roundings. */
+VP_TEST(sums_are_accurate) {
+    const vp__reduce_kernel *k = &vp__kernels_get()->reduce[VP__OP_sum][VP_F32];
+    enum { N = 1 << 20 };
+    float *x = malloc(N * sizeof *x), sum;
+    for (int i = 0; i < N; i++) x[i] = 0.1f;
+    by_chunks(k, (char *)&sum, (const char *)x, 4, N, VP__REDUCE_CHUNK);
+    VP_CHECK_NEAR((double)sum, N * (double)0.1f, N * 0.1 * 4e-7);
+    free(x);
+}
