@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Library operations on one thread: nanoseconds of CPU time per call, the best of several
- * runs, at 10^4 and 10^6 elements. Memory is touched before it is timed, as the pool's is in use.
+ * runs, at 10^4 and 10^6 elements. Memory is touched before it is timed, as the pool's is
+ * in use.
  */
 #include <math.h>
 #include <stdio.h>

@@ -856,14 +856,14 @@ VP_API vp_status vp__item(const char *where, vp_operand x, vp_dtype type, void *
 #define vp_test(x, out) vp__item(VP_HERE, VP__IN(x), VP_BOOL, out)
 
 /* Looks at the elements where they are: fills in data, dims and strides (in bytes). They
- * stay as they are until vp_unmap, whatever the program writes meanwhile. */
+ * stay as they are until vp_unmap, whatever the program writes meanwhile (borrowed writable
+ * memory excepted, which is written in place). */
 typedef struct {
     const void *data;
     vp_dtype dtype;
     int32_t ndim;
     int64_t dims[VP_MAXDIM], strides[VP_MAXDIM];
     void *token;
-    void *token_group;
 } vp_mapped;
 #define vp_map(x, mapped) vp__map(VP_HERE, VP__IN(x), mapped)
 VP_API vp_status vp__map(const char *where, vp_operand x, vp_mapped *mapped);

@@ -80,7 +80,8 @@ void vp__test_no_leak(const char *file, int line, int64_t base);
 /* The elements in row-major order, given as doubles. An expression is used up. */
 #define VP_CHECK_VALUES(x, ...)                                                          \
     vp__test_values(__FILE__, __LINE__, #x, VP__IN(x), (const double[]){__VA_ARGS__},    \
-                    (int64_t)(sizeof((const double[]){__VA_ARGS__}) / sizeof(double)), 0)
+                    (int64_t)(sizeof((const double[]){__VA_ARGS__}) / sizeof(double)),   \
+                    0)
 /* The same within a tolerance. */
 #define VP_CHECK_CLOSE(x, tolerance, ...)                                                \
     vp__test_values(__FILE__, __LINE__, #x, VP__IN(x), (const double[]){__VA_ARGS__},    \

@@ -96,8 +96,10 @@ VP_TEST(a_chain_stays_on_one_thread_and_two_use_two) {
         vp__gate_open(&first);
         /* The worker has begun with one of them before this thread takes the other. */
         for (int i = 0; i < 100000; i++)
-            if (atomic_load(&vp__cores[1]->counters.executed) != before) break;
-            else sched_yield();
+            if (atomic_load(&vp__cores[1]->counters.executed) != before)
+                break;
+            else
+                sched_yield();
         VP_CHECK_OK(vp_sync());
         vp_drop(a), vp_drop(b);
     }
@@ -135,7 +137,8 @@ VP_TEST(dependents_are_placed_where_their_input_will_be) {
         VP_CHECK_GE(home, 0);
         VP_CHECK_LT(home, 4);
         used |= 1 << home;
-        for (int i = 1; i < 5; i++) VP_CHECK_EQ(vp__test_storage(chain[k][i])->home, home);
+        for (int i = 1; i < 5; i++)
+            VP_CHECK_EQ(vp__test_storage(chain[k][i])->home, home);
     }
     VP_CHECK_EQ(used, 15); /* and each chain on a core of its own */
     for (int k = 0; k < 4; k++) vp__gate_open(&gate[k]);
@@ -363,7 +366,8 @@ static void *issue_alone(void *argument) {
     vp_array a = vp_let(vp_full(VP_F64, vp_shape(1000), k));
     for (int i = 0; i < 200; i++) {
         vp_set(a, vp_add(a, 1.0));
-        if (i % 3 == 0) vp_put(a, vp_at(vp_range(0, 500)), vp_get(a, vp_range(500, 1000)));
+        if (i % 3 == 0)
+            vp_put(a, vp_at(vp_range(0, 500)), vp_get(a, vp_range(500, 1000)));
     }
     double first, last;
     VP_CHECK_OK(vp_item(vp_get(a, 0), &first));
@@ -401,7 +405,9 @@ static void *write_shared(void *argument) {
     for (int i = 0; i < WRITES; i++) {
         double value = self * 1000 + i % 7;
         vp_put(matrix, vp_at((self + i) % ROWS, VP_ALL), value);
-        if (i % 5 == 0) vp_put(matrix, vp_at(VP_ALL, i % WIDTH), vp_add(vp_get(matrix, VP_ALL, (i + 1) % WIDTH), 0.0));
+        if (i % 5 == 0)
+            vp_put(matrix, vp_at(VP_ALL, i % WIDTH),
+                   vp_add(vp_get(matrix, VP_ALL, (i + 1) % WIDTH), 0.0));
         if (i % 50 == 0) {
             static _Thread_local double seen[ROWS * WIDTH];
             VP_CHECK_OK(vp_read(matrix, seen, sizeof seen));
@@ -410,7 +416,8 @@ static void *write_shared(void *argument) {
                 VP_CHECK(seen[k] == v && v >= 0 && v % 1000 < 7 && v / 1000 < 4);
             }
         }
-        if (i % 60 == 59) vp_set(matrix, vp_mul(vp_ones(VP_F64, vp_shape(ROWS, WIDTH)), value));
+        if (i % 60 == 59)
+            vp_set(matrix, vp_mul(vp_ones(VP_F64, vp_shape(ROWS, WIDTH)), value));
     }
     vp_end(s);
     return NULL;
@@ -473,7 +480,8 @@ VP_TEST_TIMEOUT(threads_come_and_go, 60) {
 /* What a thread issued goes on after the thread has ended. */
 static vp_array left_behind;
 static void *issue_and_leave(void *argument) {
-    left_behind = vp_let(vp_add(VP_GATED(vp__test_counting(3), (vp__gate *)argument), 1.0));
+    left_behind =
+        vp_let(vp_add(VP_GATED(vp__test_counting(3), (vp__gate *)argument), 1.0));
     return NULL;
 }
 

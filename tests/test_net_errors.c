@@ -25,7 +25,8 @@ static const char *at_line(int line) {
 /* Failed with this status; the message names the line and says the part. */
 #define CHECK_CAUSE(call, status, line, part)                                            \
     do {                                                                                 \
-        VP_CHECK_EQ((int)(call), (int)(status));                                         \
+        vp_status got = (call);                                                          \
+        VP_CHECK_EQ(got, status);                                                        \
         VP_CHECK_CONTAINS(vp_message(), at_line(line));                                  \
         VP_CHECK_REPORTED(status, part);                                                 \
     } while (0)
@@ -37,7 +38,8 @@ static vp_array positions(int64_t first, int64_t second) {
 
 static bool read_fails(vp_array a) {
     char memory[4096];
-    return vp_read(a, memory, (size_t)vp_size(a) * vp_dtype_size(vp_dtype_of(a))) != VP_OK;
+    return vp_read(a, memory, (size_t)vp_size(a) * vp_dtype_size(vp_dtype_of(a))) !=
+           VP_OK;
 }
 
 VP_TEST(an_index_out_of_bounds_poisons_value_and_dependents) {
@@ -55,7 +57,8 @@ VP_TEST(an_index_out_of_bounds_poisons_value_and_dependents) {
     VP_CHECK_EQ((int)vp_error(), (int)VP_OK); /* nothing is wrong yet */
     vp__gate_open(&gate);
     double value = 77;
-    CHECK_CAUSE(vp_item(sum, &value), VP_ERR_INDEX, line, "take: index 9 is out of bounds");
+    CHECK_CAUSE(vp_item(sum, &value), VP_ERR_INDEX, line,
+                "take: index 9 is out of bounds");
     VP_CHECK_EQ(value, 77); /* untouched */
     CHECK_CAUSE(vp_wait(z), VP_ERR_INDEX, line, "size 5");
     CHECK_CAUSE(vp_wait(y), VP_ERR_INDEX, line, "axis 0");
@@ -121,7 +124,8 @@ VP_TEST(a_late_concatenation_that_does_not_fit_poisons) {
     int line = __LINE__ + 1;
     vp_array joined = vp_let(vp_concatenate(0, x, narrow));
     vp__gate_open(&gate);
-    CHECK_CAUSE(vp_wait(joined), VP_ERR_SHAPE, line, "concatenate: shapes (2, 3) and (2, 2)");
+    CHECK_CAUSE(vp_wait(joined), VP_ERR_SHAPE, line,
+                "concatenate: shapes (2, 3) and (2, 2)");
 }
 
 VP_TEST(a_late_mask_of_another_shape_poisons) {
@@ -359,7 +363,8 @@ static char *text_of(int way) {
 }
 
 VP_TEST(the_text_is_the_same_whichever_way_it_runs) {
-    static const char *const ways[] = {"default", "VP_SYNC=1", "VP_INLINE=0", "no renaming"};
+    static const char *const ways[] = {"default", "VP_SYNC=1", "VP_INLINE=0",
+                                       "no renaming"};
     char *reference = text_of(1);
     int different = 0;
     for (int way = 0; way < 4; way++) {

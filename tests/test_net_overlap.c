@@ -55,7 +55,8 @@ static void check_shifts(way how) {
             vp_put(a, vp_at(VP_ALL), vp_get(a, vp_every(-1)));
             for (int64_t i = 0; i < n; i++) y[i] = x[n - 1 - i];
             memcpy(x, y, (size_t)n * sizeof *x);
-            vp_put(a, vp_at(vp_every(2)), vp_add(vp_get(a, vp_range(0, (n + 1) / 2)), 1.0));
+            vp_put(a, vp_at(vp_every(2)),
+                   vp_add(vp_get(a, vp_range(0, (n + 1) / 2)), 1.0));
             for (int64_t i = 0; i < (n + 1) / 2; i++) y[i] = x[i] + 1;
             for (int64_t i = 0; i < (n + 1) / 2; i++) x[2 * i] = y[i];
         }
@@ -78,7 +79,8 @@ static void check_matrix(way how) {
     for (int k = 0; k < 4; k++) {
         int64_t n = sides[k];
         vp__gate gate;
-        double *x = malloc((size_t)(n * n) * sizeof *x), *y = malloc((size_t)(n * n) * sizeof *y);
+        double *x = malloc((size_t)(n * n) * sizeof *x),
+               *y = malloc((size_t)(n * n) * sizeof *y);
         VP_CHECK(x && y);
         for (int64_t i = 0; i < n * n; i++) x[i] = (double)i;
         vp_array flat = start(how, &gate, n * n);

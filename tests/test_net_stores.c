@@ -26,7 +26,8 @@ VP_TEST(right_side_completes_while_the_store_before_is_gated) {
     vp__gate gate;
     vp_array target = vp_let(vp_zeros(VP_F64, vp_shape(LARGE)));
     VP_CHECK_OK(vp_sync());
-    vp_put(target, vp_at(vp_range(0, 20000)), VP_GATED(vp_ones(VP_F64, vp_shape(20000)), &gate));
+    vp_put(target, vp_at(vp_range(0, 20000)),
+           VP_GATED(vp_ones(VP_F64, vp_shape(20000)), &gate));
     vp_array source = vp_borrow(VP_F64, vp_shape(LARGE), NULL, operand, VP_READ_ONLY,
                                 note_release, &released);
     vp_put(target, vp_at(vp_range(10000, 30000)),
@@ -36,7 +37,8 @@ VP_TEST(right_side_completes_while_the_store_before_is_gated) {
     VP_CHECK(vp__test_closed(&gate));
     VP_CHECK_SOON(VP_STAT(stores_waited) == 1);
     /* Neither store has happened, both in turn do. */
-    const double *now = (const double *)(void *)atomic_load(&vp__test_storage(target)->host);
+    const double *now =
+        (const double *)(void *)atomic_load(&vp__test_storage(target)->host);
     VP_CHECK_EQ(now[0], 0);
     VP_CHECK_EQ(now[29999], 0);
     vp__gate_open(&gate);
@@ -70,13 +72,14 @@ VP_TEST(stores_stay_in_order_when_values_do_not) {
     vp_array target = vp_let(vp_zeros(VP_F64, vp_shape(LARGE)));
     vp_array one = vp_let(vp_ones(VP_F64, vp_shape(1)));
     for (int i = 0; i < 10; i++)
-        vp_put(target, vp_at(vp_range(i, i + 10)), vp_mul(VP_GATED(one, &gate[i]), i + 1.0));
+        vp_put(target, vp_at(vp_range(i, i + 10)),
+               vp_mul(VP_GATED(one, &gate[i]), i + 1.0));
     for (int i = 9; i >= 0; i--) {
         vp__gate_open(&gate[i]);
         if (i) VP_CHECK_SOON(VP_STAT(stores_waited) >= (uint64_t)(10 - i));
     }
-    VP_CHECK_VALUES(vp_get(target, vp_range(0, 20)), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10,
-                    10, 10, 10, 10, 10, 10, 10, 0);
+    VP_CHECK_VALUES(vp_get(target, vp_range(0, 20)), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10,
+                    10, 10, 10, 10, 10, 10, 10, 10, 0);
 }
 
 /* --- disjoint writes ------------------------------------------------------------------- */
@@ -108,8 +111,10 @@ static void check_lines(vp_shape_t shape, bool rows) {
     VP_CHECK_SOON(VP_STAT(in_flight) == 1);
     for (int i = 0; i < 100; i++) {
         vp_index at = rows ? vp_at(i, VP_ALL) : vp_at(VP_ALL, i);
-        if (i == 50) vp_put(a, at, vp_mul(gated, 50.0));
-        else vp_put(a, at, vp_mul(line, (double)i));
+        if (i == 50)
+            vp_put(a, at, vp_mul(gated, 50.0));
+        else
+            vp_put(a, at, vp_mul(line, (double)i));
     }
     VP_CHECK_SOON(VP_STAT(in_flight) == 2);
     VP_CHECK(vp__test_closed(&gate));

@@ -47,12 +47,12 @@ static void overwrite(write_kind kind, vp_array x, double *now, int64_t n) {
 }
 
 typedef enum {
-    NODE,        /* a node that waits for the gate */
-    VIEW_NODE,   /* the same, reading a view */
-    OPEN,        /* an open expression over the array */
-    OPEN_VIEW,   /* an open expression over a view */
-    OPEN_LEAF,   /* a selection nobody used yet */
-    COPY,        /* another name */
+    NODE,      /* a node that waits for the gate */
+    VIEW_NODE, /* the same, reading a view */
+    OPEN,      /* an open expression over the array */
+    OPEN_VIEW, /* an open expression over a view */
+    OPEN_LEAF, /* a selection nobody used yet */
+    COPY,      /* another name */
     READS
 } read_kind;
 
@@ -101,8 +101,10 @@ static void check_reader(write_kind how, read_kind who, int64_t n, bool through_
         halved = true;
     }
     int64_t count = halved ? (n + 1) / 2 : n;
-    if (open.generation) VP_CHECK_ARRAY(open, old, count);
-    else VP_CHECK_ARRAY(reader, old, count);
+    if (open.generation)
+        VP_CHECK_ARRAY(open, old, count);
+    else
+        VP_CHECK_ARRAY(reader, old, count);
     VP_CHECK_ARRAY(x, now, n);
     if (how != REBIND) VP_CHECK_ARRAY(view, now, n);
     vp_end(s);
@@ -154,7 +156,8 @@ VP_TEST(each_reader_sees_its_own_version) {
         vp__gate_open(&gate);
         VP_CHECK_VALUES(seen[0], 0, 0, 0);
         VP_CHECK_VALUES(seen[1], 1, 1, 0);
-        for (int i = 2; i < 20; i++) VP_CHECK_VALUES(seen[i], (double)i, (double)i, (double)i);
+        for (int i = 2; i < 20; i++)
+            VP_CHECK_VALUES(seen[i], (double)i, (double)i, (double)i);
     }
 }
 
@@ -209,7 +212,8 @@ VP_TEST(a_loop_of_partial_writes_copies_at_most_once) {
     for (int turn = 0; turn < 3; turn++) {
         vp_set(old, classes);
         vp_stats before = vp__test_stats();
-        for (int i = 0; i < 500; i++) vp_put(classes, vp_at(i), vp_add(vp_get(old, i), 1.0));
+        for (int i = 0; i < 500; i++)
+            vp_put(classes, vp_at(i), vp_add(vp_get(old, i), 1.0));
         VP_CHECK_LE(VP_STAT(renamed) - before.renamed, 1);
     }
     VP_CHECK_OK(vp_sync());
@@ -227,7 +231,8 @@ VP_TEST(readers_of_borrowed_memory_see_the_old_value) {
         for (int i = 0; i < N; i++) memory[i] = old[i] = i;
         vp__gate gate;
         vp_scope s = vp_begin();
-        vp_array x = vp_borrow(VP_F64, vp_shape(N), NULL, memory, VP_WRITABLE, NULL, NULL);
+        vp_array x =
+            vp_borrow(VP_F64, vp_shape(N), NULL, memory, VP_WRITABLE, NULL, NULL);
         vp_array zero = vp_let(VP_GATED(vp_zeros(VP_F64, vp_scalar_shape()), &gate));
         vp_array reader = {0, 0};
         vp_expr open = {0, 0};
@@ -243,8 +248,10 @@ VP_TEST(readers_of_borrowed_memory_see_the_old_value) {
         vp_put(x, vp_at(vp_range(0, 4)), 1000.0);
         vp_put(x, vp_at(VP_ALL), vp_add(x, 1.0));
         vp__gate_open(&gate);
-        if (open.generation) VP_CHECK_ARRAY(open, old, N);
-        else VP_CHECK_ARRAY(reader, old, N);
+        if (open.generation)
+            VP_CHECK_ARRAY(open, old, N);
+        else
+            VP_CHECK_ARRAY(reader, old, N);
         VP_CHECK_OK(vp_sync());
         VP_CHECK_EQ(memory[0], 1001);
         VP_CHECK_EQ(memory[3], 1001);

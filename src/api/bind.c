@@ -56,9 +56,13 @@ void vp__set(const char *where, vp_array a, vp_operand x) {
 }
 
 vp_array vp__view_of(const char *where, vp_operand x) {
-    vp__expr *e = vp__operand(x, where);
+    vp__expr *e = vp__operand_view(x, where);
     vp__value v;
     memset(&v, 0, offsetof(vp__value, dims));
+    if (e->kind == VP__EXPR_VIEW) {
+        vp__wait_sized(e->arg[0]->storage);
+        vp__materialise(e);
+    }
     if (e->kind == VP__EXPR_POISON) {
         v.error = vp__error_retain(e->error);
     } else if (e->kind != VP__EXPR_LEAF || !e->buffer) {

@@ -74,6 +74,12 @@ static vp__expr *array_leaf(vp_array a, const char *where) {
 }
 
 vp__expr *vp__operand(vp_operand x, const char *where) {
+    vp__expr *e = vp__operand_view(x, where);
+    if (e->kind == VP__EXPR_VIEW) vp__materialise(e);
+    return e;
+}
+
+vp__expr *vp__operand_view(vp_operand x, const char *where) {
     if (x.kind == VP__IN_ARRAY) return array_leaf(x.v.array, where);
     if (x.kind != VP__IN_EXPR) return constant(x, where);
     vp__expr *e = vp__expr_find(x.v.expr.slot, x.v.expr.generation);
@@ -360,13 +366,8 @@ vp__expr *vp__build_reduce(int op, const char *where, vp__expr *x, uint32_t axes
     if (!x->late) {
         memcpy(e->dims, dims, (size_t)ndim * sizeof(int64_t));
         e->count = vp__shape_count(ndim, dims, 1);
-        bool needs = op == VP__OP_min || op == VP__OP_max || op == VP__OP_argmin ||
-                     op == VP__OP_argmax;
-        if (needs && x->count == 0 && e->count != 0) {
-            char text[200];
-            vp__error *error =
-                vp__error_new(VP_ERR_VALUE, where, "%s of an array of shape %s: there is no element",
-                              vp__ops[op].name, vp__shape_text(text, sizeof text, x->ndim, x->dims));
+        vp__error *error = vp__reduce_check(op, x->ndim, x->dims, axes, where);
+        if (error) {
             vp__expr_free(e);
             return vp__expr_poison(error, where);
         }

@@ -12,6 +12,9 @@
  * expression itself (used up from now on). Never NULL; poisoned when the operand is no good. */
 vp__expr *vp__operand(vp_operand x, const char *where);
 
+/* The same, but a view of a late array is left undecided. */
+vp__expr *vp__operand_view(vp_operand x, const char *where);
+
 /* Whether an expression is a C number, and of which kind; -1 if not. */
 int vp__weak_of(const vp__expr *e);
 

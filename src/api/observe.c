@@ -101,17 +101,17 @@ vp_status vp__map(const char *where, vp_operand x, vp_mapped *mapped) {
     mapped->ndim = h.view.ndim;
     memcpy(mapped->dims, h.view.dims, (size_t)h.view.ndim * sizeof(int64_t));
     memcpy(mapped->strides, h.view.strides, (size_t)h.view.ndim * sizeof(int64_t));
+    /* A capture, not a pending read: later writes go to renamed storage instead of waiting
+     * for vp_unmap. */
     mapped->token = h.leaf->storage;
-    mapped->token_group = h.group;
-    vp__storage_retain(h.leaf->storage);
-    vp__expr_free(h.leaf);
+    vp__storage_capture(h.leaf->storage);
+    let_go(&h);
     return VP_OK;
 }
 
 void vp_unmap(vp_mapped *mapped) {
     if (!mapped || !mapped->token) return;
-    vp__observe_end(mapped->token_group);
-    vp__storage_release(mapped->token);
+    vp__storage_drop_capture(mapped->token);
     mapped->token = NULL;
     mapped->data = NULL;
 }

@@ -34,13 +34,14 @@ static vp__expr *copy_leaf(vp__expr *e, bool column_major, const char *where) {
 }
 
 /* A view operation on an expression, which is consumed. */
-static vp__expr *view_expr(vp__expr *e, const vp__viewop *op, const char *name,
-                           const char *where) {
+static vp__expr *view_expr(vp__expr *e, const vp__viewop *op, const char *where) {
+    const char *name = op->name;
     e = vp__as_leaf(e);
     if (e->kind != VP__EXPR_LEAF) return e;
     vp__error *error;
     int ndim = vp__viewop_ndim(op, e->ndim, &error);
     if (error) return vp__refuse(1, &e, where, vp__error_wrap(error, where, name));
+    if (e->late && ndim >= 0 && e->buffer) return vp__expr_view(e, op, ndim, where);
     if (e->late && ndim >= 0) {
         vp__lib_params p = {.kind = VP__LIB_VIEW, .view = op};
         vp__value v;
@@ -64,55 +65,54 @@ static vp__expr *view_expr(vp__expr *e, const vp__viewop *op, const char *name,
 }
 
 vp__expr *vp__select_expr(vp__expr *e, const vp__viewop *op, const char *where) {
-    return view_expr(e, op, "get", where);
+    return view_expr(e, op, where);
 }
 
-static vp_expr view_operand(vp_operand x, const vp__viewop *op, const char *name,
-                            const char *where) {
-    return vp__give(view_expr(vp__operand(x, where), op, name, where));
+static vp_expr view_operand(vp_operand x, const vp__viewop *op, const char *where) {
+    return vp__give(view_expr(vp__operand(x, where), op, where));
 }
 
-static vp__viewop with_shape(vp__view_kind kind, const vp_shape_t *shape) {
-    vp__viewop op = {.kind = kind, .count = shape->ndim};
+static vp__viewop with_shape(vp__view_kind kind, const char *name, const vp_shape_t *shape) {
+    vp__viewop op = {.kind = kind, .name = name, .count = shape->ndim};
     if (shape->ndim > 0 && shape->ndim <= VP_MAXDIM)
         memcpy(op.u.dims, shape->dims, (size_t)shape->ndim * sizeof(int64_t));
     return op;
 }
 
-static vp__viewop with_axes(vp__view_kind kind, const vp_axes_t *axes) {
-    vp__viewop op = {.kind = kind, .count = axes->count};
+static vp__viewop with_axes(vp__view_kind kind, const char *name, const vp_axes_t *axes) {
+    vp__viewop op = {.kind = kind, .name = name, .count = axes->count};
     for (int i = 0; i < axes->count && i < VP_MAXDIM; i++) op.u.axis[i] = axes->axis[i];
     return op;
 }
 
 vp_expr vp__reshape(const char *where, vp_operand x, vp_shape_t shape) {
-    vp__viewop op = with_shape(VP__VIEW_RESHAPE, &shape);
-    return view_operand(x, &op, "reshape", where);
+    vp__viewop op = with_shape(VP__VIEW_RESHAPE, "reshape", &shape);
+    return view_operand(x, &op, where);
 }
 
 vp_expr vp__broadcast(const char *where, vp_operand x, vp_shape_t shape) {
-    vp__viewop op = with_shape(VP__VIEW_BROADCAST, &shape);
-    return view_operand(x, &op, "broadcast", where);
+    vp__viewop op = with_shape(VP__VIEW_BROADCAST, "broadcast", &shape);
+    return view_operand(x, &op, where);
 }
 
 vp_expr vp__permute(const char *where, vp_operand x, vp_axes_t axes) {
-    vp__viewop op = with_axes(VP__VIEW_PERMUTE, &axes);
-    return view_operand(x, &op, "permute", where);
+    vp__viewop op = with_axes(VP__VIEW_PERMUTE, "permute", &axes);
+    return view_operand(x, &op, where);
 }
 
 vp_expr vp__squeeze(const char *where, vp_operand x, vp_axes_t axes) {
-    vp__viewop op = with_axes(VP__VIEW_SQUEEZE, &axes);
-    return view_operand(x, &op, "squeeze", where);
+    vp__viewop op = with_axes(VP__VIEW_SQUEEZE, "squeeze", &axes);
+    return view_operand(x, &op, where);
 }
 
 vp_expr vp__flip(const char *where, vp_operand x, vp_axes_t axes) {
-    vp__viewop op = with_axes(VP__VIEW_FLIP, &axes);
-    return view_operand(x, &op, "flip", where);
+    vp__viewop op = with_axes(VP__VIEW_FLIP, "flip", &axes);
+    return view_operand(x, &op, where);
 }
 
 static vp__expr *expand_expr(vp__expr *e, int axis, const char *name, const char *where) {
-    vp__viewop op = {.kind = VP__VIEW_EXPAND, .count = 1, .u.axis = {axis}};
-    return view_expr(e, &op, name, where);
+    vp__viewop op = {.kind = VP__VIEW_EXPAND, .name = name, .count = 1, .u.axis = {axis}};
+    return view_expr(e, &op, where);
 }
 
 vp_expr vp__expand(const char *where, vp_operand x, int axis) {
@@ -149,9 +149,9 @@ static vp__expr *repeat_leaf(vp__expr *e, const int64_t *before, const int64_t *
                           vp__error_new(VP_ERR_SHAPE, where,
                                         "the repeated array would be too large"));
     e = copy_leaf(readdress(e, e->offset, n, dims, strides, where), false, where);
-    vp__viewop op = {.kind = VP__VIEW_RESHAPE, .count = ndim};
+    vp__viewop op = {.kind = VP__VIEW_RESHAPE, .name = "repeat", .count = ndim};
     memcpy(op.u.dims, merged, (size_t)ndim * sizeof(int64_t));
-    return view_expr(e, &op, "repeat", where);
+    return view_expr(e, &op, where);
 }
 
 vp_expr vp__tile(const char *where, vp_operand x, vp_shape_t counts) {

@@ -56,7 +56,8 @@ static vp__error *check_mask(const vp__expr *array, const int64_t *dims, const c
 }
 
 /* Turns an index array into what gathers take: int64, or positions for a mask. */
-static void add_item(selection *s, vp__expr *array, int axis, const char *where) {
+static void add_item(selection *s, vp__expr *array, int axis, const int64_t *dims,
+                     const char *where) {
     int k = s->p.nitems++;
     s->p.item_axis[k] = axis;
     s->p.item_mask[k] = array->dtype == VP_BOOL ? array->ndim : 0;
@@ -64,14 +65,15 @@ static void add_item(selection *s, vp__expr *array, int axis, const char *where)
         s->item[k] = vp__as_leaf(vp__build_cast(array, VP_I64, where));
         return;
     }
-    vp__lib_params p = {.kind = VP__LIB_NONZERO};
+    vp__lib_params p = {.kind = VP__LIB_NONZERO, .nfit = array->ndim};
+    memcpy(p.fit, dims, (size_t)array->ndim * sizeof(int64_t));
     vp__value v;
     vp__library_issue(&p, VP_I64, 1, &array, 2, NULL, "mask", where, &v);
     s->item[k] = vp__value_expr(&v, where);
 }
 
 static vp__viewop plain_items(const vp_index *index) {
-    vp__viewop op = {.kind = VP__VIEW_SELECT, .count = index->count};
+    vp__viewop op = {.kind = VP__VIEW_SELECT, .name = "get", .count = index->count};
     memcpy(op.u.item, index->item, (size_t)index->count * sizeof(vp_sel));
     return op;
 }
@@ -123,7 +125,7 @@ static vp__error *select_from(selection *s, const vp_index *index, vp__expr **ar
             error = check_mask(a, from->dims + axis, where);
             if (error) return error;
             array[i] = NULL;
-            add_item(s, a, result, where);
+            add_item(s, a, result, from->dims + axis, where);
         }
         axis += axes;
         if (item->kind != VP__SEL_INDEX) result += item->kind == VP__SEL_NEWAXIS ? 1 : axes;

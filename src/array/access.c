@@ -202,7 +202,7 @@ vp__group *vp__log_enter(vp__log *log, bool write, const vp__region *region, voi
 void vp__log_init(vp__log *log) {
     log->newest = NULL;
     log->live = 0;
-    log->sequence = 0;
+    log->sequence = 1;
     log->first_used = false;
     log->first.embedded = true;
 }
@@ -214,8 +214,16 @@ vp__group *vp__log_begin(vp__log *log) {
     g->older = NULL;
     log->newest = g;
     log->live = 1;
-    log->sequence = 1;
+    log->sequence++;
     return g;
+}
+
+vp__group *vp__log_try(vp__log *log, bool write, const vp__region *region) {
+    if (vp__log_conflicts(log, write, region)) return NULL;
+    /* A full log could only take it as a barrier, which waits for everything. */
+    if (log->live >= MAX_LIVE && !log->newest->open) return NULL;
+    int waits = 0;
+    return vp__log_enter(log, write, region, NULL, 0, &waits);
 }
 
 bool vp__log_conflicts(vp__log *log, bool write, const vp__region *region) {

@@ -55,7 +55,7 @@ typedef struct vp__group {
 typedef struct {
     vp__group *newest;
     int live;           /* groups listed */
-    uint64_t sequence;  /* accesses entered so far */
+    uint64_t sequence;  /* the next access's number; from 1, since 0 is before all of them */
     vp__group first;    /* saves an allocation for nearly every storage */
     bool first_used;
 } vp__log;
@@ -67,6 +67,9 @@ typedef struct {
  * finish when the access is over, or NULL without memory (nothing entered). */
 vp__group *vp__log_enter(vp__log *log, bool write, const vp__region *region, void *who,
                          int what, int *waits);
+
+/* Enters an access only if it need not wait for anything; else returns NULL. */
+vp__group *vp__log_try(vp__log *log, bool write, const vp__region *region);
 
 /* Whether an access would have to wait now. */
 bool vp__log_conflicts(vp__log *log, bool write, const vp__region *region);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Type promotion, computed from class and size rather than kept as a 13 x 13 table: the
- * result is the smallest type that holds both operands' kinds and enough bits. NumPy's one
- * surprise, 64-bit integers of both signs meeting in float64, falls out of the same rule.
+ * result is the smallest type that holds both operands' kinds and enough bits. NumPy's
+ * one surprise, 64-bit integers of both signs meeting in float64, falls out of the same
+ * rule.
  */
 #include "array/dtype.h"
 
 const vp__dtype_info vp__dtype[VP__NDTYPES] = {
-#define VP_DTYPE(id, name, ctype, cls, real)                                              \
+#define VP_DTYPE(id, name, ctype, cls, real)                                             \
     [VP_##id] = {name, sizeof(ctype), VP__CLASS_##cls, VP_##real},
 #include "array/dtype.def"
 };
@@ -17,15 +18,11 @@ const vp__dtype_info vp__dtype[VP__NDTYPES] = {
 static int float_size(vp_dtype t) {
     const vp__dtype_info *info = &vp__dtype[t];
     switch ((vp__class)info->cls) {
-    case VP__CLASS_B:
-        return 4;
+    case VP__CLASS_B: return 4;
     case VP__CLASS_S:
-    case VP__CLASS_U:
-        return info->size <= 2 ? 4 : 8;
-    case VP__CLASS_F:
-        return info->size;
-    case VP__CLASS_C:
-        return info->size / 2;
+    case VP__CLASS_U: return info->size <= 2 ? 4 : 8;
+    case VP__CLASS_F: return info->size;
+    case VP__CLASS_C: return info->size / 2;
     }
     return 8;
 }
@@ -49,14 +46,10 @@ vp_dtype vp__dtype_promote(vp_dtype a, vp_dtype b) {
 
 vp_dtype vp__dtype_of_weak(vp__weak w) {
     switch (w) {
-    case VP__WEAK_BOOL:
-        return VP_BOOL;
-    case VP__WEAK_INT:
-        return VP_I64;
-    case VP__WEAK_FLOAT:
-        return VP_F64;
-    case VP__WEAK_COMPLEX:
-        return VP_C128;
+    case VP__WEAK_BOOL: return VP_BOOL;
+    case VP__WEAK_INT: return VP_I64;
+    case VP__WEAK_FLOAT: return VP_F64;
+    case VP__WEAK_COMPLEX: return VP_C128;
     }
     return VP_F64;
 }
@@ -64,14 +57,10 @@ vp_dtype vp__dtype_of_weak(vp__weak w) {
 vp_dtype vp__dtype_promote_weak(vp_dtype t, vp__weak w) {
     const int cls = vp__dtype[t].cls;
     switch (w) {
-    case VP__WEAK_BOOL:
-        return t;
-    case VP__WEAK_INT:
-        return cls == VP__CLASS_B ? VP_I64 : t;
-    case VP__WEAK_FLOAT:
-        return cls == VP__CLASS_F || cls == VP__CLASS_C ? t : VP_F64;
-    case VP__WEAK_COMPLEX:
-        return cls == VP__CLASS_C ? t : t == VP_F32 ? VP_C64 : VP_C128;
+    case VP__WEAK_BOOL: return t;
+    case VP__WEAK_INT: return cls == VP__CLASS_B ? VP_I64 : t;
+    case VP__WEAK_FLOAT: return cls == VP__CLASS_F || cls == VP__CLASS_C ? t : VP_F64;
+    case VP__WEAK_COMPLEX: return cls == VP__CLASS_C ? t : t == VP_F32 ? VP_C64 : VP_C128;
     }
     return t;
 }

@@ -77,14 +77,19 @@ void vp__layout_compact(int ndim, const int64_t *dims, int element_size, bool co
 
 static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
 
-/* Whether axis i must lie outside axis j (i < j, so C order says yes). */
-static bool is_outer(int i, int j, int noperands, const int64_t *const *strides) {
+/* Whether axis i stays outside axis j > i: unless all operands that have an opinion say
+ * otherwise. So C order wins where they disagree, as in NumPy. */
+static bool is_outer(int i, int j, const int64_t *dims, int noperands,
+                     const int64_t *const *strides) {
+    if (dims[i] == 1 || dims[j] == 1) return true;
+    bool inner = false;
     for (int k = 0; k < noperands; k++) {
         int64_t si = magnitude(strides[k][i]), sj = magnitude(strides[k][j]);
-        if (si == 0 || sj == 0 || si == sj) continue;
-        return si > sj;
+        if (si == 0 || sj == 0) continue;
+        if (si >= sj) return true;
+        inner = true;
     }
-    return i < j;
+    return !inner;
 }
 
 void vp__layout_like(int ndim, const int64_t *dims, int element_size, int noperands,
@@ -92,7 +97,7 @@ void vp__layout_like(int ndim, const int64_t *dims, int element_size, int nopera
     int order[VP__MAXDIM]; /* outermost first */
     for (int i = 0; i < ndim; i++) {
         int at = i;
-        while (at > 0 && !is_outer(order[at - 1], i, noperands, operand_strides)) {
+        while (at > 0 && !is_outer(order[at - 1], i, dims, noperands, operand_strides)) {
             order[at] = order[at - 1];
             at--;
         }

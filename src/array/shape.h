@@ -32,9 +32,9 @@ void vp__shape_expand_strides(int ndim, const int64_t *dims, int n, const int64_
 void vp__layout_compact(int ndim, const int64_t *dims, int element_size, bool column_major,
                         int64_t *strides);
 
-/* Compact strides whose axis order follows the operands', as NumPy's order 'K': axes are
- * ordered by the magnitude of the first operand's stride that tells two axes apart; C
- * order where none does. strides[i] has ndim entries. */
+/* Compact strides whose axis order follows the operands', as NumPy's order 'K': an axis comes
+ * inside a later one only when every operand that tells the two apart has it so.
+ * operand_strides[i] has ndim entries. */
 void vp__layout_like(int ndim, const int64_t *dims, int element_size, int noperands,
                      const int64_t *const *operand_strides, int64_t *strides);
 

@@ -48,6 +48,25 @@ vp__storage *vp__storage_new(int64_t bytes) {
     return s;
 }
 
+vp__storage *vp__storage_like(vp__storage *old) {
+    vp__storage *s = vp__storage_new(old->bytes);
+    if (!s || !old->late) return s;
+    /* Names that have not looked at the late dims yet must find them here. */
+    s->late = vp__pool_alloc(sizeof *s->late);
+    if (!s->late) {
+        vp__storage_release(s);
+        return NULL;
+    }
+    atomic_init(&s->late->sized, NULL);
+    atomic_init(&s->late->configured, NULL);
+    vp__waitlist_close(&s->late->sized);
+    vp__waitlist_close(&s->late->configured);
+    s->late->ndim = old->late->ndim;
+    memcpy(s->late->dims, old->late->dims, sizeof s->late->dims);
+    memcpy(s->late->strides, old->late->strides, sizeof s->late->strides);
+    return s;
+}
+
 vp__storage *vp__storage_borrow(void *memory, int64_t bytes, bool read_only,
                                 void (*release)(void *, void *), void *context) {
     vp__storage *s = vp__pool_alloc(RECORD);
@@ -114,20 +133,40 @@ void vp__storage_poison(vp__storage *s, vp__error *error, const vp__region *regi
     }
 }
 
+/* A failure of everything is met even by a reader of nothing: a value that failed before it
+ * had a size has no elements. */
+static bool is_met(const vp__poison *p, const vp__region *reader) {
+    return p->region.lo == INT64_MIN || vp__region_overlaps(&p->region, reader);
+}
+
+void vp__storage_heal(vp__storage *s, uint64_t sequence) {
+    vp__region none = vp__region_none();
+    vp__storage_poison(s, NULL, &none, sequence);
+}
+
+/* The latest whole overwrite a reader at `sequence` has behind it; 0 if none. */
+static uint64_t healed_before(const vp__poison *p, uint64_t sequence) {
+    uint64_t latest = 0;
+    for (; p; p = p->next)
+        if (!p->error && p->sequence < sequence && p->sequence > latest) latest = p->sequence;
+    return latest;
+}
+
 vp__error *vp__storage_error(vp__storage *s, const vp__region *region, uint64_t sequence) {
-    vp__poison *found = NULL;
-    for (vp__poison *p = atomic_load_explicit(&s->poison, memory_order_acquire); p;
-         p = p->next)
-        if (p->sequence < sequence && vp__region_overlaps(&p->region, region) &&
+    vp__poison *found = NULL, *first = atomic_load_explicit(&s->poison, memory_order_acquire);
+    uint64_t healed = healed_before(first, sequence);
+    for (vp__poison *p = first; p; p = p->next)
+        if (p->error && p->sequence >= healed && p->sequence < sequence && is_met(p, region) &&
             (!found || p->sequence < found->sequence))
             found = p;
     return found ? found->error : NULL;
 }
 
 void vp__storage_copy_poison(vp__storage *to, vp__storage *from, uint64_t sequence) {
-    for (vp__poison *p = atomic_load_explicit(&from->poison, memory_order_acquire); p;
-         p = p->next)
-        if (p->sequence < sequence)
+    vp__poison *first = atomic_load_explicit(&from->poison, memory_order_acquire);
+    uint64_t healed = healed_before(first, sequence);
+    for (vp__poison *p = first; p; p = p->next)
+        if (p->error && p->sequence >= healed && p->sequence < sequence)
             vp__storage_poison(to, vp__error_retain(p->error), &p->region, 0);
 }
 

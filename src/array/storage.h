@@ -22,7 +22,8 @@
 
 enum { VP__LOCATIONS = 2 }; /* host memory, and one more for a second device */
 
-/* A failed write: everything that reads this region from `sequence` on is poisoned. */
+/* A failed write: everything that reads this region from `sequence` on is poisoned. Without
+ * an error it is the mark of a whole overwrite, which hides what failed before it. */
 typedef struct vp__poison {
     struct vp__poison *next;
     vp__error *error;
@@ -65,6 +66,8 @@ enum { VP__CAPTURE_SHIFT = 32 };
 /* A new storage with one reference. `bytes` < 0: not known yet (a late part is made).
  * Small ones carry their elements. NULL without memory. */
 vp__storage *vp__storage_new(int64_t bytes);
+/* One of the same size, and with the same late dims, as another whose size is known. */
+vp__storage *vp__storage_like(vp__storage *s);
 /* Around the user's memory; `release` (or nothing) is called when the last use is over. */
 vp__storage *vp__storage_borrow(void *memory, int64_t bytes, bool read_only,
                                 void (*release)(void *, void *), void *context);
@@ -100,6 +103,8 @@ static inline bool vp__storage_is_sized(vp__storage *s) {
 /* Marks a region as failed from access number `sequence` on; takes over the error. */
 void vp__storage_poison(vp__storage *s, vp__error *error, const vp__region *region,
                         uint64_t sequence);
+/* Notes that the write number `sequence` replaces everything. */
+void vp__storage_heal(vp__storage *s, uint64_t sequence);
 /* The error a read of this region at `sequence` meets, not retained; NULL if none. Of
  * several the earliest. */
 vp__error *vp__storage_error(vp__storage *s, const vp__region *region, uint64_t sequence);

@@ -22,6 +22,7 @@ typedef enum {
 
 typedef struct {
     vp__view_kind kind;
+    const char *name;           /* of the instruction, for errors */
     int count;                  /* items, axes or dims */
     union {
         vp_sel item[16];

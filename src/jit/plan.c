@@ -16,12 +16,17 @@
 enum {
     ROWS_MIN = 64,          /* elements in a row from which calls per row cost less than a copy */
     TURNED = 64,            /* width of a tile whose operands disagree about the order */
+    TURNED_BYTES = 32768,   /* and of its block, which may as well live in L2 */
     COLS_MIN = 16,          /* columns from which they are reduced side by side */
     MANY_OUTPUTS = 8,       /* outputs side by side when their columns are fewer */
     BIG_TILE = 32768,       /* elements, when no block buffer limits it */
     MOST_ELEMENTS = 4096,   /* in a buffer, however small they are */
+    LEAST_ELEMENTS = 256,   /* however far apart they are */
+    L1_BUDGET = 16 * 1024,  /* bytes that a tile of gathered operands should touch */
     STATE_BUDGET = 16384,   /* bytes of column states that should stay in L1 */
     LEAST_RANGE = 4096,     /* numbers in a piece of a split reduction */
+    PANEL_GOAL = 384 * 1024, /* bytes of a panel that stays in L2 with what it is made of */
+    PANEL_LEAST = 2,        /* indices of its fastest loop that make a panel worth while */
 };
 
 typedef struct {
@@ -30,6 +35,7 @@ typedef struct {
     const vp__space *loops;
     int64_t elements; /* that a block buffer holds */
     int64_t uniform_elements;
+    int turned; /* a kept loop that some operand walks faster than the last one, or -1 */
     int64_t *dim, *step;
     bool bare; /* no instructions: the leaf itself is reduced or copied */
 } maker;
@@ -57,13 +63,14 @@ static void tile_add_kept(maker *m, int d, int64_t elements, int most) {
     }
 }
 
-/* A loop that some operand walks faster than the last one, or -1. */
+/* Of those loops the one that matters most. */
 static int find_turned(const maker *m) {
     const vp__plan *p = m->plan;
     const int x = p->nkept - 1;
     const vp__tile_operand *operand = vp__plan_operand(p);
     int found = -1;
     int64_t most = 0;
+    if (x == 0 || m->dim[x] < 4) return -1;
     for (int o = 0; o < p->noperands; o++) {
         const int64_t *stride = vp__plan_strides(p, o);
         const int64_t slow = stride[x] < 0 ? -stride[x] : stride[x];
@@ -97,17 +104,40 @@ static void bring_in(maker *m, int d) {
 static void tile_map(maker *m) {
     vp__plan *p = m->plan;
     const int x = p->nkept - 1;
-    const int turned = x > 0 && m->dim[x] >= 4 ? find_turned(m) : -1;
-    if (turned < 0) {
+    if (m->turned < 0) {
         tile_add_kept(m, x, 1, VP__TILE_LOOPS);
         return;
     }
-    bring_in(m, turned);
+    bring_in(m, m->turned);
+    m->turned = x - 1;
     int64_t wide = min64(m->dim[x], TURNED);
     const int64_t high = min64(m->dim[x - 1], max64(m->elements / wide, 1));
     wide = min64(m->dim[x], max64(m->elements / high, 1));
     tile_add(m, x, wide);
     tile_add(m, x - 1, high);
+}
+
+/* Whether memory's fastest reduced loop is not the one that is numbered fastest, and a
+ * panel that holds enough of it can be had. */
+static bool tile_panel(maker *m) {
+    vp__plan *p = m->plan;
+    const vp__space *l = m->loops;
+    const int last = p->nloops - 1;
+    int fast = last;
+    for (int d = last - 1; d >= p->nkept; d--)
+        if (l->reduced[d - p->nkept]->reading < l->reduced[fast - p->nkept]->reading) fast = d;
+    int64_t pitch = 1;
+    for (int d = fast + 1; d <= last; d++) pitch *= m->dim[d];
+    const int64_t holds = (VP__PANEL_BYTES >> p->in_lg) - VP__REDUCE_CHUNK - 64;
+    const int64_t enough = max64((PANEL_GOAL >> p->in_lg) / pitch, 16);
+    const int64_t rows = min64(m->dim[fast], min64(enough, holds / pitch - 1));
+    if (fast == last || rows < min64(PANEL_LEAST, m->dim[fast])) return false;
+    p->mode = VP__PLAN_PANEL;
+    p->panel_rows = rows;
+    p->panel_pitch = pitch;
+    tile_add(m, fast, min64(rows, max64(m->elements / 16, 1)));
+    tile_add(m, last, min64(m->dim[last], max64(m->elements / m->step[fast], 1)));
+    return true;
 }
 
 /* Chooses the mode of a reduction and its tile. */
@@ -128,7 +158,7 @@ static void tile_rows(maker *m) {
         const int64_t fits = power_of_two_below(m->elements / outputs);
         tile_add(m, p->nkept, max64(fits, VP__REDUCE_BLOCK));
         if (outputs > 1) tile_add(m, kept, outputs);
-    } else {
+    } else if (!tile_panel(m)) {
         p->mode = VP__PLAN_RANGES;
         tile_add(m, p->nloops - 1, power_of_two_below(m->elements));
     }
@@ -275,11 +305,28 @@ static void reach(const maker *m, int o) {
     order_leaf(m, o);
 }
 
+/* How many elements of the tile's fastest loop L1 holds when operands are gathered: whole
+ * lines come in where they are strided. Shorter turns also keep several streams of memory
+ * going at once. */
+static int64_t gather_limit(const maker *m, int widest) {
+    const vp__plan *p = m->plan;
+    const vp__tile_operand *operand = vp__plan_operand(p);
+    int64_t bytes = p->nvarying * (int64_t)widest;
+    bool strided = false;
+    for (int o = 0; o + 1 < p->noperands; o++) {
+        const int64_t stride = vp__plan_strides(p, o)[p->tile[0]];
+        const int64_t step = stride < 0 ? -stride : stride;
+        bytes += min64(step, 64);
+        strided |= operand[o].reach == VP__REACH_COPY && step > (int64_t)1 << operand[o].lg;
+    }
+    return strided ? L1_BUDGET / bytes : INT64_MAX;
+}
+
 /* The tile, how operands are reached in it, and the body's steps, for a block buffer of
  * buffer_bytes. */
-static void lay_out(maker *m, int widest) {
+static void lay_out(maker *m, int widest, int64_t elements) {
     vp__plan *p = m->plan;
-    m->elements = min64(p->buffer_bytes / widest, MOST_ELEMENTS);
+    m->elements = elements;
     m->uniform_elements = min64(p->buffer_bytes, VP__UNIFORM_BYTES) / widest;
     p->ntile = 0;
     p->has_rows = p->has_keep = 0;
@@ -351,6 +398,8 @@ static void cut(maker *m, int64_t piece_elements) {
     if (p->mode >= VP__PLAN_ROW_CHUNKS && elements / 2 >= piece_elements) {
         int64_t range = power_of_two_below(max64(piece_elements / p->tile_outputs, 1));
         range = max64(range, LEAST_RANGE);
+        /* What two pieces share of a panel is evaluated twice. */
+        while (p->mode == VP__PLAN_PANEL && range < 8 * p->panel_pitch) range *= 2;
         if (range < p->numbers) {
             p->range = range;
             p->ranges = (p->numbers + range - 1) / range;
@@ -358,7 +407,7 @@ static void cut(maker *m, int64_t piece_elements) {
             return;
         }
     }
-    p->piece_tiles = max64(piece_elements / elements, 1);
+    p->piece_tiles = max64(piece_elements / max64(elements, 1), 1);
     p->pieces = (p->tiles + p->piece_tiles - 1) / p->piece_tiles;
 }
 
@@ -458,6 +507,7 @@ void vp__plan_init_for(vp__plan *p, const vp__kernels *kernels, const vp__exec_a
     p->result = (uint8_t)(p->nvalues > nleaves ? p->nvalues - 1 : 0);
     p->mode = neutral || (m.bare && k->reduce < 0) ? VP__PLAN_COPY : VP__PLAN_MAP;
     if (k->reduce >= 0 && !neutral) p->mode = VP__PLAN_ROWS;
+    p->bare = m.bare && !k->leaf[0].constant;
     p->from_constant = neutral || k->leaf[0].constant;
     p->out_lg = (uint8_t)vp__log2_size(vp__dtype[k->result].size);
     p->in_lg = k->reduce < 0 ? p->out_lg
@@ -500,9 +550,15 @@ void vp__plan_init_for(vp__plan *p, const vp__kernels *kernels, const vp__exec_a
             loops.kept[d]->stride[0] = loops.kept[d]->stride[loops.noperands - 1];
     }
     fill_loops(&m);
+    m.turned = p->mode <= VP__PLAN_MAP ? find_turned(&m) : -1;
+    if (m.turned >= 0) p->buffer_bytes = TURNED_BYTES;
     for (;; p->buffer_bytes /= 2) {
-        lay_out(&m, widest);
+        lay_out(&m, widest, min64(p->buffer_bytes / widest, MOST_ELEMENTS));
         if (p->nbuffers * (int64_t)p->buffer_bytes <= VP__BUFFERS_BYTES) break;
+    }
+    if (p->mode == VP__PLAN_MAP && m.turned < 0) {
+        const int64_t limit = gather_limit(&m, widest);
+        if (limit < m.elements) lay_out(&m, widest, max64(limit, LEAST_ELEMENTS));
     }
     cut(&m, piece_elements);
 }

@@ -32,7 +32,7 @@ enum {
     VP__BUFFERS_BYTES = 32 * VP__BUFFER_BYTES,
     VP__STATES_BYTES = 256 * 1024,
     VP__RESULTS_BYTES = 64 * 1024,
-    VP__PANEL_BYTES = 512 * 1024,
+    VP__PANEL_BYTES = 1024 * 1024,
 };
 
 /* What a plan does with its loops. */
@@ -119,10 +119,12 @@ struct vp__plan {
     uint8_t ntile;
     uint8_t tile[VP__TILE_LOOPS];
     uint8_t noperands;       /* array leaves, then the output */
-    uint8_t nvalues, nleaves, nconstants, nsteps, nbuffers;
+    uint8_t nvalues, nleaves, nconstants, nsteps;
+    uint8_t nbuffers, nvarying; /* all of them, and those not kept from tile to tile */
     uint8_t result;          /* value the body ends with */
     uint8_t in_lg, out_lg;   /* element sizes of the body's result and of the output */
     uint8_t has_rows, has_keep;
+    uint8_t bare;            /* no instructions: a leaf alone is reduced */
     uint8_t state_is_result; /* COL_CHUNKS: one block, whose state is the results */
     uint8_t from_constant;   /* COPY: the first constant, not the first operand */
     uint8_t out_direct;      /* reductions: a tile's results are contiguous in the output */

@@ -185,6 +185,7 @@ void vp__plan_body(vp__plan *p, const vp__kernel *k) {
         const bool stays = b.kind[v] == KEPT || b.spread[v];
         value[v].buffer = stays ? p->nbuffers++ : VP__NONE;
     }
+    const int kept = p->nbuffers;
     if (p->mode == VP__PLAN_MAP &&
         vp__plan_operand(p)[p->noperands - 1].reach != VP__REACH_COPY) {
         vp__tile_step *s = b.next++;
@@ -195,6 +196,7 @@ void vp__plan_body(vp__plan *p, const vp__kernel *k) {
     if (k->ninstrs == 0) add_load(&b, 0);
     for (int i = 0; i < k->ninstrs; i++) add_instr(&b, i);
     p->nsteps = (uint8_t)(b.next - vp__plan_step_list(p));
+    p->nvarying = (uint8_t)(p->nbuffers - kept);
 }
 
 /* Fills the block of a uniform value, where a varying step wants one. The body's result is

@@ -97,15 +97,15 @@ static void fold_free(const vp__reduce_kernel *k, char *state, const char *x, in
     if (n > 0) k->extend(state, x, n, base);
 }
 
-/* Folds what the body left of numbers base… of every output of the tile. `chunk` is the
- * unit of the counter. */
-static void fold_rows(vp__run *r, counter *c, int64_t base, int64_t n, int64_t chunk,
-                      int64_t outputs, bool fresh) {
+/* Folds numbers base… of every output of the tile: n elements each, `row` bytes apart, the
+ * first at x. `chunk` is the unit of the counter. */
+static void fold_rows(const vp__run *r, counter *c, const char *x, int64_t row, int64_t base,
+                      int64_t n, int64_t chunk, int64_t outputs) {
     const vp__plan *p = r->plan;
     const vp__reduce_kernel *k = p->reduce;
-    const char *x = r->ptr[p->result];
-    const int64_t row = outputs > 1 ? row_bytes(r) : 0, state = k->lanes * (int64_t)k->state_size;
+    const int64_t state = k->lanes * (int64_t)k->state_size;
     if (k->extend != NULL) {
+        const bool fresh = c->count == 0;
         if (fresh) counter_push(c, counter_slot(c));
         for (int64_t j = 0; j < outputs; j++)
             fold_free(k, c->level[0] + j * state, x + j * row, p->in_lg, n, base, fresh);
@@ -122,7 +122,8 @@ static void fold_rows(vp__run *r, counter *c, int64_t base, int64_t n, int64_t c
 
 /* True when the one output's state cannot change any more. */
 static bool is_decided(const vp__plan *p, const counter *c, int64_t outputs) {
-    return p->stop != VP__NONE && outputs == 1 && *(uint8_t *)c->level[0] == p->stop;
+    return p->stop != VP__NONE && outputs == 1 && c->count > 0 &&
+           *(uint8_t *)c->level[0] == p->stop;
 }
 
 static char *reduce_row_chunks(vp__run *r, counter *c, int64_t lo, int64_t hi) {
@@ -135,7 +136,7 @@ static char *reduce_row_chunks(vp__run *r, counter *c, int64_t lo, int64_t hi) {
     while (base < hi) {
         const int64_t n = r->count[d] = min64(step, hi - base);
         vp__run_body(r);
-        fold_rows(r, c, base, n, chunk, outputs, base == lo);
+        fold_rows(r, c, r->ptr[p->result], row_bytes(r), base, n, chunk, outputs);
         base += n;
         move_leaves(r, d, n);
         if (is_decided(p, c, outputs)) break;
@@ -158,8 +159,82 @@ static char *reduce_ranges(vp__run *r, counter *c, int64_t lo, int64_t hi) {
             if (operand[o].reach == VP__REACH_DIRECT)
                 r->at[o] = start[o] + (base << operand[o].lg);
         vp__run_body(r);
-        fold_rows(r, c, base, r->width, chunk, 1, base == lo);
+        fold_rows(r, c, r->ptr[p->result], 0, base, r->width, chunk, 1);
         if (is_decided(p, c, 1)) break;
+    }
+    memcpy(r->at, start, addresses);
+    return counter_fold(c);
+}
+
+/* Evaluates `rows` indices of the panel's fastest loop, with everything that is numbered
+ * faster, in memory's order, and puts each element where its number is counted from `to`.
+ * `first` is the first of the indices, counted through the loops outside as well. */
+static void fill_panel(vp__run *r, char *const *start, char *to, int64_t first, int64_t rows) {
+    const vp__plan *p = r->plan;
+    const int f = p->tile[0], last = p->tile[1];
+    const int64_t size = (int64_t)1 << p->in_lg;
+    int64_t pitch[VP__MAXDIM], rest = first;
+    for (int d = f; d >= p->nkept; d--) {
+        r->index[d] = rest % r->dim[d];
+        rest /= r->dim[d];
+    }
+    const int64_t from = r->index[f];
+    pitch[p->nloops - 1] = size;
+    for (int d = p->nloops - 2; d >= f; d--) pitch[d] = pitch[d + 1] * r->dim[d + 1];
+    for (int d = f + 1; d < p->nloops; d++) r->index[d] = 0;
+    for (;;) {
+        for (int64_t i = 0; i < rows; i += r->count[f])
+            for (int64_t j = 0; j < r->dim[last]; j += r->count[last]) {
+                r->index[f] = from + i;
+                r->index[last] = j;
+                r->count[f] = min64(r->step[f], rows - i);
+                r->count[last] = min64(r->step[last], r->dim[last] - j);
+                for (int o = 0; o + 1 < p->noperands; o++) {
+                    const int64_t *stride = vp__plan_strides(p, o);
+                    r->at[o] = start[o];
+                    for (int d = p->nkept; d < p->nloops; d++)
+                        r->at[o] += r->index[d] * stride[d];
+                }
+                /* A leaf alone is turned where it is. */
+                if (!p->bare) vp__run_body(r);
+                const char *x = p->bare ? r->at[0] : r->ptr[p->result];
+                char *dst = to + i * pitch[f] + j * size;
+                for (int d = f + 1; d < last; d++) dst += r->index[d] * pitch[d];
+                static const uint8_t order[] = {0, 1};
+                const int64_t along = p->bare ? vp__plan_strides(p, 0)[f] : size;
+                const int64_t across = p->bare ? vp__plan_strides(p, 0)[last] : row_bytes(r);
+                vp__copy_tile(p->kernels, p->in_lg, dst, (int64_t[]){pitch[f], size}, x,
+                              (int64_t[]){along, across},
+                              (int64_t[]){r->count[f], r->count[last]}, order, 2);
+            }
+        int d = last - 1;
+        for (; d > f && ++r->index[d] == r->dim[d]; d--) r->index[d] = 0;
+        if (d == f) return;
+    }
+}
+
+/* The panel holds numbers from `have` on, at `origin`; what is too little for a chunk is
+ * carried over to the next filling. In front there is room for the numbers of one index,
+ * because a range may begin in the middle of one. */
+static char *reduce_panel(vp__run *r, counter *c, int64_t lo, int64_t hi) {
+    const vp__plan *p = r->plan;
+    const int lg = p->in_lg;
+    const int64_t pitch = p->panel_pitch, dim = r->dim[p->tile[0]];
+    char *start[VP__OPERANDS], *origin = r->panel + (pitch << lg);
+    const size_t addresses = p->noperands * sizeof *start;
+    memcpy(start, r->at, addresses);
+    int64_t have = lo, index = lo / pitch;
+    while (have < hi) {
+        const int64_t rows = min64(min64(p->panel_rows, dim - index % dim),
+                                   (hi - 1) / pitch + 1 - index);
+        fill_panel(r, start, origin + ((index * pitch - have) << lg), index, rows);
+        index += rows;
+        int64_t n = min64(index * pitch, hi) - have;
+        if (have + n < hi) n -= n % VP__REDUCE_CHUNK;
+        if (n > 0) fold_rows(r, c, origin, 0, have, n, VP__REDUCE_CHUNK, 1);
+        have += n;
+        if (is_decided(p, c, 1)) break;
+        if (have < hi) memmove(origin, origin + (n << lg), (size_t)(index * pitch - have) << lg);
     }
     memcpy(r->at, start, addresses);
     return counter_fold(c);
@@ -263,6 +338,7 @@ static char *reduce_range(vp__run *r, counter *c, int64_t lo, int64_t hi) {
     switch (r->plan->mode) {
     case VP__PLAN_ROW_CHUNKS: return reduce_row_chunks(r, c, lo, hi);
     case VP__PLAN_COL_CHUNKS: return reduce_col_chunks(r, c, lo, hi);
+    case VP__PLAN_PANEL: return reduce_panel(r, c, lo, hi);
     default: return reduce_ranges(r, c, lo, hi);
     }
 }

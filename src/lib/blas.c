@@ -2,12 +2,12 @@
  *
  * Opening OpenBLAS and calling it.
  *
- * Only its pthreads build is taken, set to one thread. In that build the one structure that
- * calls share, the table of work buffers, is locked inside, so several threads may call at
- * once and nothing is serialised here. The OpenMP build leaves that lock out and takes its
- * thread count from OpenMP whatever it is told; the serial build has the lock only as a
- * compile-time option that cannot be asked for. Without a suitable library the built-in
- * product is used.
+ * Only its pthreads build is taken, set to one thread. In that build the one structure
+ * that calls share, the table of work buffers, is locked inside, so several threads may
+ * call at once and nothing is serialised here. The OpenMP build leaves that lock out and
+ * takes its thread count from OpenMP whatever it is told; the serial build has the lock
+ * only as a compile-time option that cannot be asked for. Without a suitable library the
+ * built-in product is used.
  */
 #include "lib/blas.h"
 
@@ -39,7 +39,7 @@ static struct {
     bool usable;
 } blas;
 
-/* dlsym gives a data pointer; POSIX says it may hold a function's address all the same. */
+/* dlsym gives a data pointer; POSIX lets it hold a function's address all the same. */
 static bool find(void *library, const char *name, void *function) {
     void *found = dlsym(library, name);
     memcpy(function, &found, sizeof found);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies between any two layouts, with conversion. The nest is put in out's order, so that
- * writes are as sequential as they can be; the inner two dimensions then make a plane that
- * move.c tiles. A conversion goes through blocks that stay in L1: gather, cast, scatter,
- * each step left out where the layout already fits.
+ * Copies between any two layouts, with conversion. The nest is put in out's order, so
+ * that writes are as sequential as they can be; the inner two dimensions then make a
+ * plane that move.c tiles. A conversion goes through blocks that stay in L1: gather,
+ * cast, scatter, each step left out where the layout already fits.
  */
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Indexing with integer arrays. Indices are turned into byte offsets into base, a block at
- * a time; then either the subspace is moved index by index (rows, as memcpy where they are
- * contiguous), or the block of indices is moved for each element of the subspace, whichever
- * walks the other side's memory in order.
+ * Indexing with integer arrays. Indices are turned into byte offsets into base, a block
+ * at a time; then either the subspace is moved index by index (rows, as memcpy where they
+ * are contiguous), or the block of indices is moved for each element of the subspace,
+ * whichever walks the other side's memory in order.
  *
- * Equal indices meet only at equal subspace elements, and for each of those the indices are
- * visited in C order: so the last one wins in a scatter.
+ * Equal indices meet only at equal subspace elements, and for each of those the indices
+ * are visited in C order: so the last one wins in a scatter.
  */
 #include <string.h>
 
@@ -219,7 +219,8 @@ void vp__lib_scatter(const vp__view *base, const vp__view *in, const vp__fancy *
     move_all(base, in, f, &list, &space, true);
 }
 
-/* The first invalid index of one view in C order. Broadcast dimensions are looked at once. */
+/* The first invalid index of one view in C order. Broadcast dimensions are looked at
+ * once. */
 static bool check_one(const vp__view *index, int64_t dim, int64_t *bad) {
     vp__nest nest;
     vp__nest_init(&nest, index->ndim, index->dims);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finding the true elements of a mask. Whatever its layout, the mask is seen as a sequence
- * of contiguous chunks in C order (its own memory, or a small buffer filled from it), and
- * the loops work on chunks.
+ * Finding the true elements of a mask. Whatever its layout, the mask is seen as a
+ * sequence of contiguous chunks in C order (its own memory, or a small buffer filled from
+ * it), and the loops work on chunks.
  */
 #include <string.h>
 

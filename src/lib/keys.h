@@ -5,8 +5,8 @@
  * Integers get their sign bit flipped. Floats get the usual map to ascending integers,
  * turned so that minus infinity becomes 0 and every NaN, of either sign, lies above plus
  * infinity: one to one, so that a sorted key is turned back into the very element it was.
- * Where equal elements must have equal keys (argsort), the caller asks for `same`: then the
- * zeros share a key and so do all NaNs.
+ * Where equal elements must have equal keys (argsort), the caller asks for `same`: then
+ * the zeros share a key and so do all NaNs.
  */
 #ifndef VP_LIB_KEYS_H
 #define VP_LIB_KEYS_H
@@ -53,7 +53,8 @@ static inline uint64_t vp__unkey_f64(uint64_t key) {
     return ascending ^ (ascending >> 63 ? UINT64_C(1) << 63 : UINT64_MAX);
 }
 
-/* Keys of n elements of a real type of at most four bytes, or of eight; `stride` in bytes. */
+/* Keys of n elements of a real type of at most four bytes, or of eight; `stride` in
+ * bytes. */
 void vp__keys_u32(uint32_t *keys, const char *in, int64_t stride, int64_t n, vp_dtype t,
                   bool same);
 void vp__keys_u64(uint64_t *keys, const char *in, int64_t stride, int64_t n, vp_dtype t,

@@ -3,8 +3,8 @@
  * Operations that are not kernels. Each works on views alone: no arrays, no net, no
  * allocation beyond the scratch it is given, so that the net can place, gate and split
  * them like anything else. Where an operation can be split, `part` of `parts` selects a
- * share of the work that touches no output element of another share; a share's bits depend
- * on the shapes alone.
+ * share of the work that touches no output element of another share; a share's bits
+ * depend on the shapes alone.
  */
 #ifndef VP_LIB_LIB_H
 #define VP_LIB_LIB_H
@@ -18,17 +18,17 @@
 void vp__lib_copy(const vp__view *out, const vp__view *in, int64_t part, int64_t parts);
 
 /* Sorts along `axis` into out (same dims and type), NaNs last, as NumPy; complex
- * lexicographically. argsort writes int64 positions, stable: -0.0 and 0.0 are equal to it,
- * and so are all NaNs. sort puts -0.0 before 0.0 and NaNs in the order of their bits. Parts
- * split the other axes. */
+ * lexicographically. argsort writes int64 positions, stable: -0.0 and 0.0 are equal to
+ * it, and so are all NaNs. sort puts -0.0 before 0.0 and NaNs in the order of their bits.
+ * Parts split the other axes. */
 void vp__lib_sort(const vp__view *out, const vp__view *in, int axis, int64_t part,
                   int64_t parts, void *scratch);
 void vp__lib_argsort(const vp__view *out, const vp__view *in, int axis, int64_t part,
                      int64_t parts, void *scratch);
 size_t vp__lib_sort_scratch(const vp__view *in, int axis); /* for either, per part */
 
-/* Running sum and product along `axis`, strictly left to right as NumPy's; in has been cast
- * to out's type. Parts split the other axes. */
+/* Running sum and product along `axis`, strictly left to right as NumPy's; in has been
+ * cast to out's type. Parts split the other axes. */
 void vp__lib_cumsum(const vp__view *out, const vp__view *in, int axis, int64_t part,
                     int64_t parts);
 void vp__lib_cumprod(const vp__view *out, const vp__view *in, int axis, int64_t part,
@@ -41,14 +41,15 @@ int64_t vp__lib_count_true(const vp__view *mask);
 void vp__lib_list_true(int64_t *positions, const vp__view *mask, bool flat);
 
 /* Advanced indexing on views. The result of NumPy's rules is described by the caller as:
- * `index[i]` (i < nindex), int64 views all of the same dims (broadcast by zero strides), select
- * along base axis `axis[i]`; base has had its basic selections applied; the remaining base
- * axes are the subspace. Output dims are: the index dims placed at position `at` among
- * the subspace dims in order. gather reads base into out; scatter writes in (same dims as
- * gather's out, broadcast by zero strides, same dtype as base) into base, in C order of the index so
- * that the last of equal indices wins. Negative indices count from the end.
- * vp__lib_check_index looks at every index first and returns false with the first bad value in *bad, the
- * axis number in *bad_axis; gather and scatter assume it passed. */
+ * `index[i]` (i < nindex), int64 views all of the same dims (broadcast by zero strides),
+ * select along base axis `axis[i]`; base has had its basic selections applied; the
+ * remaining base axes are the subspace. Output dims are: the index dims placed at
+ * position `at` among the subspace dims in order. gather reads base into out; scatter
+ * writes in (same dims as gather's out, broadcast by zero strides, same dtype as base)
+ * into base, in C order of the index so that the last of equal indices wins. Negative
+ * indices count from the end. vp__lib_check_index looks at every index first and returns
+ * false with the first bad value in *bad, the axis number in *bad_axis; gather and
+ * scatter assume it passed. */
 typedef struct {
     int nindex;
     const vp__view *index; /* nindex of them */
@@ -63,8 +64,9 @@ void vp__lib_scatter(const vp__view *base, const vp__view *in, const vp__fancy *
 
 /* out = a @ b for 2-D views of one dtype (any of the 13), through OpenBLAS (opened at run
  * time, single-threaded) for float and complex types when it is there, else by a blocked
- * loop of our own; integer types wrap, bool is or-of-ands. Strides: any (copied to scratch
- * when BLAS cannot take them). Parts cut by rows or columns of out, by shape alone. */
+ * loop of our own; integer types wrap, bool is or-of-ands. Strides: any (copied to
+ * scratch when BLAS cannot take them). Parts cut by rows or columns of out, by shape
+ * alone. */
 void vp__lib_matmul(const vp__view *out, const vp__view *a, const vp__view *b,
                     int64_t part, int64_t parts, void *scratch);
 int64_t vp__lib_matmul_parts(int64_t m, int64_t n, int64_t k, vp_dtype t);

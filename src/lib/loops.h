@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inner loops of library operations that gain from wide vectors. loops_*.c are compiled
- * once per instruction set, as the base kernels are; which of them runs follows the choice
- * the kernels made. Bits do not depend on the instruction set.
+ * The inner loops of library operations that gain from wide vectors. loops_*.c are
+ * compiled once per instruction set, as the base kernels are; which of them runs follows
+ * the choice the kernels made. Bits do not depend on the instruction set.
  */
 #ifndef VP_LIB_LOOPS_H
 #define VP_LIB_LOOPS_H
@@ -23,9 +23,9 @@ typedef struct {
 typedef void (*vp__scan_fn)(const vp__scan *s);
 
 /* Adds a[rows][depth] @ b[depth][cols] to out, or sets out when `first`: each element's
- * terms are added one after another in the order of the depth. Strides are bytes. A row of
- * b is contiguous and readable for cols rounded up to VP__PRODUCT_BYTES; a complex row is
- * split, its imaginary parts b_im bytes behind the real ones. */
+ * terms are added one after another in the order of the depth. Strides are bytes. A row
+ * of b is contiguous and readable for cols rounded up to VP__PRODUCT_BYTES; a complex row
+ * is split, its imaginary parts b_im bytes behind the real ones. */
 typedef struct {
     char *out;
     const char *a, *b;
@@ -37,7 +37,7 @@ typedef void (*vp__product_fn)(const vp__product *p);
 
 enum { VP__PRODUCT_BYTES = 128 };
 
-/* Bytes of scratch for sorting n elements: vectors for twice as many words and positions. */
+/* Bytes of scratch for sorting n elements: room for twice as many words and positions. */
 #define VP__NETWORK_SCRATCH(n) ((size_t)(n)*32 + 256)
 
 typedef struct {
@@ -55,17 +55,17 @@ typedef struct {
     void (*index_add)(int64_t *offset, const int64_t *index, int64_t n, int64_t dim,
                       int64_t stride);
 
-    /* By 0 for sums and 1 for products, and by type: lane by lane, for lanes contiguous in
-     * themselves, or step by step, for lanes side by side. */
+    /* By 0 for sums and 1 for products, and by type: lane by lane, for lanes contiguous
+     * in themselves, or step by step, for lanes side by side. */
     const vp__scan_fn (*scan_along)[VP__NDTYPES];
     const vp__scan_fn (*scan_across)[VP__NDTYPES];
 
     const vp__product_fn *product; /* by type */
 
     /* Sort n contiguous elements of a real type of four or eight bytes, out being `in` or
-     * apart from it; argsort is stable. scratch is 64-byte aligned and has VP__NETWORK_SCRATCH(n)
-     * bytes. They return false and do nothing where there is no way quicker than the
-     * caller's, as for long sequences. */
+     * apart from it; argsort is stable. scratch is 64-byte aligned and has
+     * VP__NETWORK_SCRATCH(n) bytes. They return false and do nothing where there is no
+     * way quicker than the caller's, as for long sequences. */
     bool (*sort)(void *out, const void *in, int64_t n, vp_dtype t, void *scratch);
     bool (*argsort)(int64_t *out, const void *in, int64_t n, vp_dtype t, void *scratch);
 } vp__loops;

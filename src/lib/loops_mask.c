@@ -76,8 +76,8 @@ int64_t VP__LOOPS(vp__loops_count_true)(const uint8_t *mask, int64_t n) {
 static inline int64_t *list_word(int64_t *out, uint64_t word, int64_t base) {
 #if defined(__AVX512F__)
     if (ones(word) > 6) {
-        /* Compressed into a register and stored whole or under a mask: a compress straight
-         * to memory is many times slower on some processors. */
+        /* Compressed into a register and stored whole or under a mask: a compress
+         * straight to memory is many times slower on some processors. */
         __m512i at = _mm512_add_epi64(_mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7),
                                       _mm512_set1_epi64(base));
         const __m512i eight = _mm512_set1_epi64(8);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inner loop of the built-in matrix product, compiled once per instruction set: rows of
- * a pass over a panel of b that stays in L1, a few at a time, their sums in registers.
+ * The inner loop of the built-in matrix product, compiled once per instruction set: rows
+ * of a pass over a panel of b that stays in L1, a few at a time, their sums in registers.
  *
- * A sum runs over the depth in order, one multiplication and one addition at a time, so its
- * bits depend neither on the instruction set nor on how the product is cut.
+ * A sum runs over the depth in order, one multiplication and one addition at a time, so
+ * its bits depend neither on the instruction set nor on how the product is cut.
  */
 #include "lib/loops.h"
 

@@ -64,8 +64,9 @@ INLINE void store(char *to, vp_dtype t, value x) {
 }
 
 /* GCC 12 joins the multiplications and the alternating subtraction and addition of a
- * complex product into vfmaddsub, which rounds once instead of twice, even where contraction
- * is switched off. It cannot do so across a value it must have in a register. */
+ * complex product into vfmaddsub, which rounds once instead of twice, even where
+ * contraction is switched off. It cannot do so across a value it must keep in a
+ * register. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define ROUNDED(x) __asm__("" : "+x"(x))
 #else
@@ -121,8 +122,8 @@ INLINE void carry(const vp__scan *s, int64_t first, int lanes, int64_t out_step,
         held[l] = load(in + l * s->in_lane, t);
         store(out + l * s->out_lane, t, held[l]);
     }
-    /* A single lane goes four steps at a time: its sums wait for each other, the loads and
-     * stores need not. */
+    /* A single lane goes four steps at a time: its sums wait for each other, the loads
+     * and stores need not. */
     for (int64_t left = s->n - 1; left > 0;) {
         int steps = lanes == 1 && left >= 4 ? 4 : 1;
         value x[4][4];

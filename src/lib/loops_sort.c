@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bitonic sorting networks for short sequences, compiled once per instruction set and real
- * with AVX-512 alone: elsewhere they decline, and radix.c sorts in its own way, to the same
- * result. A network compares and exchanges without a branch, which is what short sequences
- * lose their time on.
+ * Bitonic sorting networks for short sequences, compiled once per instruction set and
+ * real with AVX-512 alone: elsewhere they decline, and radix.c sorts in its own way, to
+ * the same result. A network compares and exchanges without a branch, which is what short
+ * sequences lose their time on.
  *
  * Every comparator puts the smaller item at the lower place, so a network for a power of
  * two of vectors also sorts fewer when the rest is the largest possible item, and merges
@@ -17,11 +17,11 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* The longest networks in vectors, beyond which radix sort is quicker, and how many vectors
- * fit in registers. */
+/* The longest networks in vectors, beyond which radix sort is quicker, and how many
+ * vectors fit in registers. */
 enum { VECTORS = 4096, KEYED_VECTORS = 64, HELD = 8 };
 
-/* One vector of items. Words use only `key`; keyed items have their positions beside it. */
+/* One vector of items. Words use only `key`; keyed items have positions beside it. */
 typedef struct {
     __m512i key, position;
 } items;
@@ -99,8 +99,8 @@ INLINE items flipped(items x, int distance, kind k) {
     return x;
 }
 
-/* One step inside a vector: lanes meet those at l ^ distance, and the lanes in `upper` keep
- * the larger item. */
+/* One step inside a vector: lanes meet those at l ^ distance, and the lanes in `upper`
+ * keep the larger item. */
 INLINE items step(items x, int distance, __mmask16 upper, kind k) {
     items y = flipped(x, distance, k);
     if (k == WORD32) {
@@ -214,7 +214,7 @@ INLINE void sort_block(storage s, int64_t v, int n, kind k) {
     for (int i = 0; i < n; i++) put(s, v + i, x[i], k);
 }
 
-/* Sorts `used` vectors in room for `whole`, a power of two, the rest of which is padding. */
+/* Sorts `used` vectors in room for `whole`, a power of two; the rest is padding. */
 INLINE void network(storage s, int64_t used, int64_t whole, kind k) {
     switch (whole) {
     case 1: sort_block(s, 0, 1, k); return;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrix products. The output is cut into a grid of pieces by shape alone. Small products,
- * integers and everything when there is no BLAS go through the built-in product, which
- * takes any strides and adds every element's terms in order, so that its bits do not even
- * depend on the cut. The others go to BLAS piece by piece; operands whose strides BLAS
- * cannot express are copied to scratch first.
+ * Matrix products. The output is cut into a grid of pieces by shape alone. Small
+ * products, integers and everything when there is no BLAS go through the built-in
+ * product, which takes any strides and adds every element's terms in order, so that its
+ * bits do not even depend on the cut. The others go to BLAS piece by piece; operands
+ * whose strides BLAS cannot express are copied to scratch first.
  */
 #include <math.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static matrix part_of(matrix x, int64_t r, int64_t rows, int64_t c, int64_t cols
     return (matrix){data, rows, cols, x.row, x.col};
 }
 
-/* Multiply-adds in about 50 µs, by type, at the speed one core of a recent x86 reaches. */
+/* Multiply-adds in about 50 µs, by type, at the speed of one core of a recent x86. */
 static double grain_volume(vp_dtype t) {
     switch (t) {
     case VP_F32: return 2e6;
@@ -55,9 +55,9 @@ static double grain_volume(vp_dtype t) {
     }
 }
 
-/* Multiply-adds of one piece. BLAS brings both operands into an order of its own for every
- * piece, so small pieces of deep products are slow; with many pieces there is no need for
- * them to be small. */
+/* Multiply-adds of one piece. BLAS brings both operands into an order of its own for
+ * every piece, so small pieces of deep products are slow; with many pieces there is no
+ * need for them to be small. */
 static double piece_volume(double whole, vp_dtype t) {
     double grain = grain_volume(t), grown = sqrt(whole * grain) / 4;
     return grown > grain ? grown : grain;
@@ -80,8 +80,8 @@ static grid grid_of(int64_t m, int64_t n, int64_t k, vp_dtype t) {
     if (area * depth <= grain_volume(t)) return g;
     double wish = piece_volume(area * depth, t) / depth; /* elements of out per piece */
     if (wish >= area) return g;
-    /* Four times as wide as high, where out is large enough both ways: the rows of b that a
-     * piece reads are then long runs of memory. */
+    /* Four times as wide as high, where out is large enough both ways: the rows of b that
+     * a piece reads are then long runs of memory. */
     int64_t height = round_up(sqrt(wish) / 2);
     if (height < g.rows) g.rows = height;
     int64_t width = round_up(wish / (double)g.rows);

@@ -2,8 +2,8 @@
  *
  * Moving elements between two layouts. Rows go through memcpy or the gather and scatter
  * kernels; planes whose two sides disagree about order are cut into tiles in which each
- * cache line is read and written once. Elements of four and eight bytes, where transposing
- * matters most, are turned in registers.
+ * cache line is read and written once. Elements of four and eight bytes, where
+ * transposing matters most, are turned in registers.
  */
 #include "lib/move.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A loop nest over a few operands that share dims: the walk every library operation makes
- * over its views. It lives on the stack and is cheap to make. Simplifying it never changes
- * which elements meet, only the order of the visit, and merging alone keeps C order.
+ * over its views. It lives on the stack and is cheap to make. Simplifying it never
+ * changes which elements meet, only the order of the visit, and merging alone keeps C
+ * order.
  */
 #ifndef VP_LIB_NEST_H
 #define VP_LIB_NEST_H

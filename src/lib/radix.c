@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Radix sort from the least significant byte up, with all histograms taken in one pass and
- * bytes that are the same everywhere left out. It does the same work for every order of the
- * input, needs no vector instructions, and is stable by nature. Short sequences, for which
- * clearing histograms would dominate, are merged from sorted runs instead; so are those too
- * long for 32-bit counters.
+ * Radix sort from the least significant byte up, with all histograms taken in one pass
+ * and bytes that are the same everywhere left out. It does the same work for every order
+ * of the input, needs no vector instructions, and is stable by nature. Short sequences,
+ * for which clearing histograms would dominate, are merged from sorted runs instead; so
+ * are those too long for 32-bit counters.
  *
- * One body serves every kind of item: it is inlined with a constant item size and the range
- * of key bytes that decide. Both ways give the same sequence, since both are stable.
+ * One body serves every kind of item: it is inlined with a constant item size and the
+ * range of key bytes that decide. Both ways give the same sequence, since both are
+ * stable.
  */
 #include "lib/radix.h"
 
@@ -43,7 +44,8 @@ INLINE void insertion(char *items, int64_t n, int size) {
 
 /* Merges two neighbouring sorted runs of `run` items, from both ends at once: the two
  * halves of the work do not depend on each other, and neither branches on the keys. Each
- * takes `run` steps, so neither can leave a run. Equal keys are taken from the left first. */
+ * takes `run` steps, so neither can leave a run. Equal keys are taken from the left
+ * first. */
 INLINE void merge_equal(char *out, const char *items, int64_t run, int size) {
     const char *l = items, *r = items + run * size;
     const char *lend = r - size, *rend = lend + run * size;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Running sums and products, strictly left to right: the order NumPy has, and the only one
- * whose bits do not depend on how the work is cut. A lane's steps wait for each other, so
- * several lanes are carried at once: as vectors where lanes lie side by side, a few at a
- * time where each lane is contiguous in itself.
+ * Running sums and products, strictly left to right: the order NumPy has, and the only
+ * one whose bits do not depend on how the work is cut. A lane's steps wait for each
+ * other, so several lanes are carried at once: as vectors where lanes lie side by side, a
+ * few at a time where each lane is contiguous in itself.
  */
 #include "array/dtype.h"
 #include "lib/lib.h"
 #include "lib/loops.h"
 #include "lib/nest.h"
 
-/* Lanes side by side are done in blocks of this many bytes, whose last row stays in L1. */
+/* Lanes side by side are done in blocks of this many bytes; the last row stays in L1. */
 enum { ROW_BYTES = 4096 };
 
 static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }

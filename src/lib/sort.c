@@ -2,9 +2,9 @@
  *
  * Sorting along an axis. A lane's elements become keys, keys are sorted, and become
  * elements again. The map is one to one and the order total, so the result is the same
- * whatever the algorithm: -0.0 comes before 0.0, NaNs come last in the order of their bits.
- * One-byte elements are merely counted. Complex elements follow their argsort, which leaves
- * equal ones as they stand.
+ * whatever the algorithm: -0.0 comes before 0.0, NaNs come last in the order of their
+ * bits. One-byte elements are merely counted. Complex elements follow their argsort,
+ * which leaves equal ones as they stand.
  */
 #include "lib/sort.h"
 

@@ -26,8 +26,8 @@ typedef struct {
 void vp__lanes_run(const vp__view *out, const vp__view *in, int axis, int64_t part,
                    int64_t parts, void *scratch, void (*run)(const vp__lane *lane));
 
-/* The sorted order of a lane of 64-bit or complex elements, in its scratch; *spare is room
- * for n more that is free then. */
+/* The sorted order of a lane of 64-bit or complex elements, in its scratch; *spare is
+ * room for n more that is free then. */
 vp__keyed *vp__lane_order(const vp__lane *lane, vp__keyed **spare);
 
 /* Scratch of a short lane: 16 bytes an element for copies, then what the loops need. */

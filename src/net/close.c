@@ -253,6 +253,7 @@ void vp__close(vp__expr *e, vp__value *out) {
     case VP__EXPR_OP:
     case VP__EXPR_REDUCE:
     case VP__EXPR_COUNT:
+    case VP__EXPR_VIEW:
     case VP__EXPR_FREE: close_segment(e, out); break;
     }
     vp__expr_free(e);
@@ -274,8 +275,56 @@ static void become_leaf(vp__expr *e, const vp__value *v) {
     vp__expr_measure(e);
 }
 
+static void become_poison(vp__expr *e, vp__error *error) {
+    e->kind = VP__EXPR_POISON;
+    e->error = error;
+}
+
+/* Decides a view of an array whose size was not known when it was selected: another leaf of
+ * the same storage if it is known now, else a copy that is made when it will be. */
+static void resolve_view(vp__expr *e) {
+    vp__expr *leaf = e->arg[0];
+    e->nargs = 0;
+    vp__storage *s = leaf->storage;
+    bool copy = true;
+    vp__layout l = {.ndim = leaf->ndim, .offset = leaf->offset};
+    if (vp__storage_is_sized(s)) {
+        memcpy(l.dims, s->late->dims, (size_t)l.ndim * sizeof(int64_t));
+        memcpy(l.strides, s->late->strides, (size_t)l.ndim * sizeof(int64_t));
+        vp__error *error = vp__viewop_apply(e->view, &l, vp__dtype[e->dtype].size, &copy);
+        if (error) {
+            vp__expr_free(leaf);
+            become_poison(e, vp__error_wrap(error, e->where, e->view->name));
+            return;
+        }
+    }
+    vp__value v;
+    vp__value_init(&v, e);
+    if (copy) {
+        vp__lib_params p = {.kind = VP__LIB_VIEW, .view = e->view};
+        vp__library_issue(&p, (vp_dtype)e->dtype, 1, &leaf, e->ndim, NULL, e->view->name,
+                          e->where, &v);
+        if (v.error) become_poison(e, v.error);
+        else become_leaf(e, &v);
+        return;
+    }
+    vp__storage_retain(s);
+    v.storage = s;
+    v.offset = l.offset;
+    memcpy(v.dims, l.dims, (size_t)l.ndim * sizeof(int64_t));
+    memcpy(v.strides, l.strides, (size_t)l.ndim * sizeof(int64_t));
+    become_leaf(e, &v);
+    e->buffer = leaf->buffer;
+    leaf->buffer = NULL;
+    vp__expr_free(leaf);
+}
+
 void vp__materialise(vp__expr *e) {
     if (e->kind == VP__EXPR_LEAF || e->kind == VP__EXPR_POISON) return;
+    if (e->kind == VP__EXPR_VIEW) {
+        resolve_view(e);
+        return;
+    }
     vp__value v;
     vp__value_init(&v, e);
     close_segment(e, &v);
@@ -283,12 +332,8 @@ void vp__materialise(vp__expr *e) {
     e->nargs = 0;
     e->steps = 1;
     e->cost = 0;
-    if (v.error) {
-        e->kind = VP__EXPR_POISON;
-        e->error = v.error;
-        return;
-    }
-    become_leaf(e, &v);
+    if (v.error) become_poison(e, v.error);
+    else become_leaf(e, &v);
 }
 
 static bool reads(const vp__expr *e, const vp__storage *s) {
@@ -298,8 +343,7 @@ static bool reads(const vp__expr *e, const vp__storage *s) {
     return false;
 }
 
-/* An open leaf of borrowed memory, which cannot be renamed, becomes a leaf of a copy. */
-static void copy_borrowed(vp__expr *e) {
+void vp__copy_leaf(vp__expr *e) {
     vp__expr *leaf = vp__expr_leaf(e->storage, NULL, (vp_dtype)e->dtype, e->offset, e->ndim,
                                    e->dims, e->strides, false, e->where);
     vp__lib_params p = {.kind = VP__LIB_COPY};
@@ -320,6 +364,6 @@ void vp__materialise_readers(vp__storage *s) {
         next = e->next;
         if (!reads(e, s)) continue;
         if (e->kind != VP__EXPR_LEAF) vp__materialise(e);
-        else if (s->borrowed) copy_borrowed(e);
+        else if (s->borrowed) vp__copy_leaf(e);
     }
 }

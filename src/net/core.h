@@ -34,6 +34,7 @@ typedef struct vp__core {
     vp__deque deque;
     _Atomic(vp__node *) inbox;
     _Atomic int64_t ahead;          /* nanoseconds of work placed here and not finished */
+    _Atomic bool busy;              /* running a node: something in flight makes progress */
     _Atomic int parked;             /* futex word: not 0 while its thread sleeps or is about to */
     void *scratch;                  /* for kernels */
     void *plan;                     /* for a loop plan made and used at once */

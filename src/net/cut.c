@@ -84,8 +84,15 @@ static vp__error *size_op(vp__segment *seg, vp__step *s) {
     return NULL;
 }
 
-static bool needs_elements(int op) {
-    return op == VP__OP_min || op == VP__OP_max || op == VP__OP_argmin || op == VP__OP_argmax;
+vp__error *vp__reduce_check(int op, int ndim, const int64_t *dims, uint32_t axes,
+                            const char *where) {
+    bool needs = op == VP__OP_min || op == VP__OP_max || op == VP__OP_argmin ||
+                 op == VP__OP_argmax;
+    if (!needs || count_axes(dims, ndim, axes) > 0 || count_axes(dims, ndim, ~axes) == 0)
+        return NULL;
+    char text[200];
+    return vp__error_new(VP_ERR_VALUE, where, "%s of an array of shape %s: there is no element",
+                         vp__ops[op].name, vp__shape_text(text, sizeof text, ndim, dims));
 }
 
 vp__error *vp__segment_size(vp__segment *seg, const vp__leaf_layout *leaves, vp__arena *arena) {
@@ -102,10 +109,7 @@ vp__error *vp__segment_size(vp__segment *seg, const vp__leaf_layout *leaves, vp_
         case VP__EXPR_OP: e = size_op(seg, s); break;
         case VP__EXPR_REDUCE: {
             const vp__step *a = &seg->step[s->arg[0]];
-            if (needs_elements(s->op) && count_axes(a->dims, a->ndim, s->axes) == 0)
-                e = vp__error_new(VP_ERR_VALUE, s->where,
-                                  "%s: an empty array has no such element",
-                                  vp__ops[s->op].name);
+            e = vp__reduce_check(s->op, a->ndim, a->dims, s->axes, s->where);
             s->ndim = (int8_t)vp__reduced_dims(a->ndim, a->dims, s->axes, s->keepdims, s->dims);
             break;
         }
@@ -119,6 +123,7 @@ vp__error *vp__segment_size(vp__segment *seg, const vp__leaf_layout *leaves, vp_
             break;
         }
         case VP__EXPR_FREE:
+        case VP__EXPR_VIEW:
         case VP__EXPR_POISON: break;
         }
         if (e) return e;
@@ -202,6 +207,7 @@ static int visit(cutter *c, vp__part *p, int step, bool root) {
     case VP__EXPR_REDUCE:
     case VP__EXPR_COUNT:
     case VP__EXPR_FREE:
+    case VP__EXPR_VIEW:
     case VP__EXPR_POISON: break;
     }
     int part = cut_part(c, step);

@@ -70,6 +70,10 @@ vp__error *vp__segment_size(vp__segment *seg, const vp__leaf_layout *leaves, vp_
 bool vp__segment_cut(vp__cut *cut, const vp__segment *seg, const vp__leaf_layout *leaves,
                      vp__arena *arena);
 
+/* The error when a reduction that needs an element (min, argmax, …) has none, else NULL. */
+vp__error *vp__reduce_check(int op, int ndim, const int64_t *dims, uint32_t axes,
+                            const char *where);
+
 /* The shape of a reduction's result. */
 int vp__reduced_dims(int ndim, const int64_t *dims, uint32_t axes, bool keepdims,
                      int64_t *out);

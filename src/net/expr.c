@@ -102,6 +102,7 @@ vp__expr *vp__expr_new(vp__expr_kind kind, int ndim, const char *where) {
     e->storage = NULL;
     e->buffer = NULL;
     e->error = NULL;
+    e->view = NULL;
     e->where = where;
     e->previous = e->next = NULL;
     return e;
@@ -112,6 +113,7 @@ static void free_record(vp__expr *e) {
     if (e->storage) vp__storage_drop_capture(e->storage);
     if (e->buffer) vp__buffer_release(e->buffer);
     if (e->error) vp__error_release(e->error);
+    if (e->view) vp__pool_free(e->view, sizeof *e->view);
     if (e->dims != e->own_axes)
         vp__pool_free(e->dims, (size_t)e->ndim * 2 * sizeof(int64_t));
     e->kind = VP__EXPR_FREE;
@@ -123,6 +125,24 @@ void vp__expr_free(vp__expr *e) {
     if (e->generation == 0) return; /* out_of_records' */
     for (int i = 0; i < e->nargs; i++) vp__expr_free(e->arg[i]); /* a segment is shallow */
     free_record(e);
+}
+
+vp__expr *vp__expr_view(vp__expr *leaf, const vp__viewop *op, int ndim, const char *where) {
+    vp__expr *e = vp__expr_new(VP__EXPR_VIEW, ndim, where);
+    vp__viewop *view = e->generation ? vp__pool_alloc(sizeof *view) : NULL;
+    if (!view) {
+        vp__expr_free(leaf);
+        if (!e->generation) return e;
+        vp__expr_free(e);
+        return vp__expr_poison(vp__error_new(VP_ERR_MEMORY, where, "out of memory"), where);
+    }
+    *view = *op;
+    e->view = view;
+    e->late = true;
+    e->dtype = leaf->dtype;
+    e->arg[0] = leaf;
+    e->nargs = 1;
+    return e;
 }
 
 vp__expr *vp__expr_poison(vp__error *error, const char *where) {

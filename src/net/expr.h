@@ -10,6 +10,7 @@
 #define VP_NET_EXPR_H
 
 #include "array/storage.h"
+#include "array/viewop.h"
 #include "ops/ops.h"
 
 typedef enum {
@@ -19,6 +20,7 @@ typedef enum {
     VP__EXPR_OP,     /* an element-wise operation, or a conversion */
     VP__EXPR_REDUCE,
     VP__EXPR_COUNT,  /* how many elements the reduction just before it folds into one */
+    VP__EXPR_VIEW,   /* a view of a named array of unknown size: decided when it is used */
     VP__EXPR_POISON, /* an error */
 } vp__expr_kind;
 
@@ -50,6 +52,7 @@ typedef struct vp__expr {
         double f64[2];
     } value; /* CONST: in dtype's representation from byte 0 */
     vp__error *error; /* POISON */
+    vp__viewop *view; /* VIEW */
     const char *where;
     int64_t *dims, *strides; /* strides: of a LEAF */
     int64_t own_axes[2 * VP__EXPR_AXES];
@@ -59,6 +62,8 @@ typedef struct vp__expr {
 
 /* A fresh expression of the calling thread with room for ndim axes (dims and strides). */
 vp__expr *vp__expr_new(vp__expr_kind kind, int ndim, const char *where);
+/* A view of a late leaf, which is consumed; ndim is the result's. */
+vp__expr *vp__expr_view(vp__expr *leaf, const vp__viewop *op, int ndim, const char *where);
 /* Frees the whole tree and what it holds. */
 void vp__expr_free(vp__expr *e);
 /* An expression that only carries an error; takes the error over. */

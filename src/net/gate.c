@@ -13,6 +13,7 @@ static void hold(vp__gate *gate, vp__node *n, vp__wait what) {
     gate->what = what;
     /* One more signal to wait for; opening delivers it. */
     atomic_fetch_add_explicit(&n->waits[what], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&vp__nodes_outside, 1, memory_order_relaxed);
 }
 
 void vp__gate_copy(vp__expr *x, vp__gate *size_gate, vp__gate *run_gate, const char *where,
@@ -47,6 +48,7 @@ void vp__gate_copy(vp__expr *x, vp__gate *size_gate, vp__gate *run_gate, const c
 void vp__gate_open(vp__gate *gate) {
     vp__node *n = gate->node;
     gate->node = NULL;
+    atomic_fetch_sub_explicit(&vp__nodes_outside, 1, memory_order_relaxed);
     vp__node_signal(n, gate->what);
     vp__ready_take(vp__core_self(), false);
 }

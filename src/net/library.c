@@ -55,11 +55,8 @@ static void run_now(vp__node *n) {
         e = n->work->size(n);
         if (e) vp__node_fail(n, e);
     }
-    if (n->error && !n->is_put && n->result->late) {
-        for (int i = 0; i < n->ndim; i++) n->dims[i] = 0;
-        vp__layout_compact(n->ndim, n->dims, 1, false, n->strides);
-    }
-    if (!n->is_put && (!n->work->sizes_when_run || n->error)) vp__node_publish_size(n);
+    if (n->error) vp__node_publish_failure(n);
+    else if (!n->is_put && !n->work->sizes_when_run) vp__node_publish_size(n);
     bool room = n->error || n->work->sizes_when_run || vp__storage_allocate(n->result);
     if (!room) vp__node_fail(n, vp__issue_no_memory(n->where));
     if (!n->error) {
@@ -75,15 +72,14 @@ static void run_now(vp__node *n) {
             } while (!n->error && n->work->next && n->work->next(n, core));
         }
     }
+    if (n->error) vp__node_publish_failure(n);
     vp__count(&core->counters.inlined, 1);
     vp__count(&core->counters.kernels, 1);
 }
 
 /* Gives back what a node run here holds; its error poisons the result. */
 static void end_now(vp__node *n, uint64_t sequence) {
-    if (!n->is_put && n->result->late) {
-        vp__waitlist_close(&n->result->late->configured);
-    }
+    if (!n->is_put && n->result->late) vp__waitlist_close(&n->result->late->configured);
     if (n->error) vp__storage_poison(n->result, n->error, &n->write_region, sequence);
     if (n->work->deinit) n->work->deinit(n);
     for (int i = 0; i < n->ninputs; i++) vp__storage_release(n->in[i].storage);
@@ -169,7 +165,12 @@ vp__error *vp__library_put(const vp__lib_params *p, const vp__target *t, int nin
     vp__region region = vp__region_of(t->offset, t->ndim, t->dims, t->strides,
                                       vp__dtype[t->dtype].size);
     /* An operand that reads the target itself counts as foreign: renaming gets the target
-     * out of its way. */
+     * out of its way. Borrowed memory is not renamed, so there the operand moves. */
+    vp__spin_lock(&t->buffer->lock);
+    vp__storage *target = t->buffer->storage;
+    vp__spin_unlock(&t->buffer->lock);
+    for (int i = 0; i < nin && target->borrowed; i++)
+        if (in[i]->kind == VP__EXPR_LEAF && in[i]->storage == target) vp__copy_leaf(in[i]);
     vp__storage *s = vp__prepare_write(t->buffer, &region, false, 0, where, &error);
     vp__node *n = s ? make_node(p, t->dtype, failed ? 0 : nin, in, 0, t->ndim, "put", where)
                     : NULL;
@@ -189,11 +190,9 @@ vp__error *vp__library_put(const vp__lib_params *p, const vp__target *t, int nin
     vp__group *g = NULL;
     uint64_t sequence = 0;
     if (is_small(n) && inputs_ready(n)) {
-        int waits = 0;
         vp__spin_lock(&s->lock);
         sequence = s->log.sequence;
-        if (!vp__log_conflicts(&s->log, true, &region))
-            g = vp__log_enter(&s->log, true, &region, NULL, 0, &waits);
+        g = vp__log_try(&s->log, true, &region);
         vp__spin_unlock(&s->lock);
     }
     if (g) {

@@ -39,6 +39,9 @@ typedef struct {
     bool ends;                  /* the last element is exactly `stop` */
     int64_t istart, istep, diagonal;
     double start, step, stop;
+    /* NONZERO as a mask: the dims it must have. */
+    int nfit;
+    int64_t fit[VP__MAXDIM];
     /* GATHER, SCATTER: item i selects along base axis item_axis[i]; a mask of m axes has
      * become positions [count, m] and selects along m axes from there. */
     int nitems, at;

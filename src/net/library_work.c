@@ -195,6 +195,14 @@ static void find_piece(vp__node *n, int64_t i, vp__core *core) {
     (void)i;
     payload *w = n->payload;
     vp__view in = input_view(n, 0);
+    if (w->p.nfit && !vp__shape_equal(in.ndim, in.dims, w->p.nfit, w->p.fit)) {
+        char a[200], b[200];
+        vp__node_fail(n, vp__error_new(VP_ERR_INDEX, n->where,
+                                       "a mask of shape %s does not fit axes of shape %s",
+                                       vp__shape_text(a, sizeof a, in.ndim, in.dims),
+                                       vp__shape_text(b, sizeof b, w->p.nfit, w->p.fit)));
+        return;
+    }
     if (!w->counted) {
         n->dims[0] = vp__lib_count_true(&in);
         if (n->ndim == 2) n->dims[1] = n->in[0].ndim;

@@ -32,6 +32,9 @@ void vp__close(vp__expr *e, vp__value *out);
 /* The same, but the expression stays as a leaf that reads the value. */
 void vp__materialise(vp__expr *e);
 
+/* Makes a leaf read a copy of its elements instead: for memory that cannot be renamed. */
+void vp__copy_leaf(vp__expr *leaf);
+
 /* Closes every open expression of this thread that reads s. */
 void vp__materialise_readers(vp__storage *s);
 

@@ -13,6 +13,7 @@
 #include "trace/trace.h"
 
 _Atomic int64_t vp__nodes_in_flight, vp__bytes_promised;
+_Atomic int vp__nodes_outside;
 
 /* More than any node has signals to wait for: keeps a counter from reaching zero while
  * waiters are still being attached. */
@@ -162,7 +163,7 @@ static void learn_input_sizes(vp__node *n) {
 void vp__node_publish_size(vp__node *n) {
     vp__storage *s = n->result;
     vp__late *late = s->late;
-    if (!late) return;
+    if (!late || vp__waitlist_is_closed(&late->sized)) return; /* a renamed storage's is */
     int size = vp__dtype[n->dtype].size;
     late->ndim = n->ndim;
     memcpy(late->dims, n->dims, (size_t)n->ndim * sizeof *n->dims);
@@ -172,11 +173,14 @@ void vp__node_publish_size(vp__node *n) {
     vp__signals_deliver(vp__core_self(), vp__waitlist_close(&late->sized));
 }
 
-/* Gives a value that will never exist a size, so that dependents move on to inherit its
- * error. */
-static void size_nothing(vp__node *n) {
+void vp__node_publish_failure(vp__node *n) {
+    vp__late *late = n->is_put ? NULL : n->result->late;
+    if (!late || vp__waitlist_is_closed(&late->sized)) return;
     for (int i = 0; i < n->ndim; i++) n->dims[i] = 0;
     vp__layout_compact(n->ndim, n->dims, vp__dtype[n->dtype].size, false, n->strides);
+    vp__storage_poison(n->result, vp__error_retain(n->error), &n->write_region,
+                       n->write_sequence);
+    vp__node_publish_size(n);
 }
 
 /* A late value must broadcast to the target it is put into. */
@@ -210,12 +214,8 @@ static void sized(vp__node *n) {
             e = n->work->size(n);
             if (e) vp__node_fail(n, e);
         }
-        if (n->error && n->result->late) {
-            size_nothing(n);
-            vp__storage_poison(n->result, vp__error_retain(n->error), &n->write_region,
-                               n->write_sequence);
-        }
-        vp__node_publish_size(n);
+        if (n->error) vp__node_publish_failure(n);
+        else if (!n->is_put) vp__node_publish_size(n);
     }
     promise(n);
     if (n->is_put && !n->error && !n->work->stores_only && !n->fits) check_fit(n);
@@ -231,7 +231,8 @@ static void placed(vp__node *n) {
                               memory_order_relaxed);
     vp__trace(VP__TR_PLACED, n->id, n->name, (uint64_t)n->home);
     /* A fresh result's dependents may now place themselves; for a put there is nobody. */
-    if (!n->is_put && n->result->late)
+    if (!n->is_put && n->result->late &&
+        !vp__waitlist_is_closed(&n->result->late->configured))
         vp__signals_deliver(vp__core_self(), vp__waitlist_close(&n->result->late->configured));
     vp__node_signal(n, VP__WAIT_INPUT);
 }

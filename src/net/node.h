@@ -129,6 +129,10 @@ void vp__node_submit(vp__node *n);
 /* Steps, called by signals. */
 void vp__node_signal(vp__node *n, int what);
 
+/* Gives a value that will never exist a size, if it has none yet, and poisons it first, so
+ * that dependents move on to inherit its error. */
+void vp__node_publish_failure(vp__node *n);
+
 /* Stores the value into its target; the last of the store's signals calls it. */
 void vp__node_store(vp__node *n);
 
@@ -159,5 +163,7 @@ static inline char *vp__input_data(const vp__input *in) {
 
 /* In flight: bounded by helping (limits.c). */
 extern _Atomic int64_t vp__nodes_in_flight, vp__bytes_promised;
+/* Nodes that wait for something outside the net: progress is to be expected of them. */
+extern _Atomic int vp__nodes_outside;
 
 #endif

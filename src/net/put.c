@@ -36,7 +36,7 @@ static int own_reads(const vp__expr *e, const vp__storage *s, const vp__target *
  * buffer's lock is held. */
 static vp__storage *rename_buffer(vp__buffer *b, bool whole, const char *where) {
     vp__storage *old = b->storage;
-    vp__storage *s = vp__storage_new(old->bytes);
+    vp__storage *s = vp__storage_like(old);
     if (!s) return NULL;
     vp__count(&vp__core_self()->counters.renamed, 1);
     vp__trace(VP__TR_RENAME, 0, where, (uint64_t)old->bytes);
@@ -72,6 +72,7 @@ vp__storage *vp__prepare_write(vp__buffer *b, const vp__region *region, bool who
     bool captured = vp__storage_captures(s) > (uint32_t)own_captures;
     bool readers = vp__log_has_readers(&s->log, region);
     bool busy = vp__log_conflicts(&s->log, true, region);
+    uint64_t next = s->log.sequence; /* of the write that comes now */
     vp__spin_unlock(&s->lock);
     /* A whole overwrite also leaves an earlier failure behind. */
     bool failed = atomic_load_explicit(&s->poison, memory_order_acquire) != NULL;
@@ -85,6 +86,8 @@ vp__storage *vp__prepare_write(vp__buffer *b, const vp__region *region, bool who
             return NULL;
         }
         s = fresh;
+    } else if (whole && (busy || failed)) {
+        vp__storage_heal(s, next); /* borrowed: the same memory, without the old failures */
     }
     vp__storage_retain(s);
     vp__spin_unlock(&b->lock);
@@ -94,7 +97,7 @@ vp__storage *vp__prepare_write(vp__buffer *b, const vp__region *region, bool who
 /* Whether the target is all of its storage. */
 static bool covers(const vp__target *t, const vp__storage *s) {
     int size = vp__dtype[t->dtype].size;
-    return t->offset == 0 && vp__shape_count(t->ndim, t->dims, size) * size == s->bytes &&
+    return s->bytes > 0 && t->offset == 0 && vp__shape_count(t->ndim, t->dims, size) * size == s->bytes &&
            vp__layout_is_dense(t->ndim, t->dims, t->strides, size);
 }
 
@@ -124,12 +127,9 @@ static vp__error *put_now(const vp__target *t, vp__storage *s, vp__expr *value,
 
 /* Enters the write if it need not wait. */
 static vp__group *enter_if_free(vp__storage *s, const vp__region *r, uint64_t *sequence) {
-    int waits = 0;
-    vp__group *g = NULL;
     vp__spin_lock(&s->lock);
     *sequence = s->log.sequence;
-    if (!vp__log_conflicts(&s->log, true, r))
-        g = vp__log_enter(&s->log, true, r, NULL, 0, &waits);
+    vp__group *g = vp__log_try(&s->log, true, r);
     vp__spin_unlock(&s->lock);
     return g;
 }

@@ -78,6 +78,7 @@ void vp__node_store(vp__node *n) {
 /* The value exists. */
 static void computed(vp__core *core, vp__node *n) {
     if (!n->error) vp__cost_learn(n);
+    else vp__node_publish_failure(n);
     if (n->is_put && (n->temporary || n->work->stores_only || n->error)) {
         /* What only the store reads (indices, values) must stay until then. */
         if (!n->work->stores_only) release_inputs(core, n);
@@ -210,6 +211,7 @@ static void join(vp__core *core, vp__node *n) {
 }
 
 void vp__node_run(vp__core *core, vp__node *n) {
+    atomic_store_explicit(&core->busy, true, memory_order_relaxed);
     while (n) {
         /* acq_rel: exactly one taker starts the node; the others hold tickets. */
         if (!atomic_exchange_explicit(&n->started, true, memory_order_acq_rel)) start(core, n);
@@ -217,4 +219,5 @@ void vp__node_run(vp__core *core, vp__node *n) {
         bool pause = atomic_load_explicit(&vp__workers_pause, memory_order_relaxed);
         n = vp__ready_take(core, !pause);
     }
+    atomic_store_explicit(&core->busy, false, memory_order_relaxed);
 }

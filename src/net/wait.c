@@ -3,6 +3,8 @@
  * Waiting. A caller that must wait works: it runs whatever is ready, here or stolen, until
  * what it waits for has happened, and sleeps only when there is nothing to run.
  */
+#include <sched.h>
+
 #include "array/pool.h"
 #include "base/clock.h"
 #include "base/config.h"
@@ -11,7 +13,7 @@
 #include "net/tuning.h"
 #include "trace/trace.h"
 
-enum { SPIN_NS = 20000, NAP_NS = 200000 };
+enum { SPIN_NS = 20000, NAP_NS = 200000, IDLE_NS = 2000000 };
 
 /* Runs something; false if there was nothing. */
 static bool help(vp__core *core) {
@@ -113,23 +115,34 @@ static bool has_room(int64_t bytes) {
     return promised + stat.in_use <= limit;
 }
 
+/* Whether some node in flight is running, or waits for the world outside. relaxed: looked at
+ * again and again, and a miss only costs memory. */
+static bool somebody_works(void) {
+    if (atomic_load_explicit(&vp__nodes_outside, memory_order_relaxed) > 0) {
+        sched_yield();
+        return true;
+    }
+    int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
+    for (int i = 0; i < count; i++)
+        if (atomic_load_explicit(&vp__cores[i]->busy, memory_order_relaxed)) return true;
+    return false;
+}
+
 void vp__admit(int64_t bytes) {
     if (has_room(bytes > 0 ? bytes : 0)) return;
     vp__core *core = vp__core_self();
     vp__count(&core->counters.limit_waits, 1);
     vp__trace(VP__TR_LIMIT, 0, "limit", (uint64_t)bytes);
-    /* When nothing has completed for a while, nothing in flight can free memory: go on. */
-    int64_t before = atomic_load_explicit(&vp__nodes_in_flight, memory_order_relaxed);
-    uint64_t since = vp__clock_ticks();
+    uint64_t idle_since = 0;
     while (!has_room(bytes)) {
-        help(core);
-        int64_t now = atomic_load_explicit(&vp__nodes_in_flight, memory_order_relaxed);
-        if (now == 0) break;
-        if (now != before) {
-            before = now;
-            since = vp__clock_ticks();
-        } else if (vp__clock_ns(vp__clock_ticks() - since) > 2000000) {
-            break;
+        if (help(core) || somebody_works()) {
+            idle_since = 0;
+            continue;
         }
+        uint64_t now = vp__clock_ticks();
+        if (!idle_since) idle_since = now;
+        /* Nothing in flight can free memory any more: go on until allocation truly fails. */
+        if (vp__clock_ns(now - idle_since) > IDLE_NS) break;
+        vp__spin_pause();
     }
 }

@@ -17,7 +17,7 @@ void vp__kernels_fill_avx512(vp__kernels *k);
 
 static bool always(void) { return true; }
 
-#if defined VP_HAVE_AVX2
+#if defined VP_HAVE_AVX2 || defined VP_HAVE_AVX512
 /* What -mavx2 -mfma -mbmi2 lets the compiler use. */
 static bool has_avx2(void) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
@@ -28,9 +28,10 @@ static bool has_avx2(void) {
 #if defined VP_HAVE_AVX512
 /* What x86-64-v4 contains. */
 static bool has_avx512(void) {
-    return has_avx2() && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    return has_avx2() && __builtin_cpu_supports("bmi") &&
+           __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
 }
 #endif
 

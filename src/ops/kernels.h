@@ -42,7 +42,7 @@ typedef void (*vp__fill_fn)(void *out, const void *element, int64_t n);
  * positions) there is one lane and the tree is free. A NaN result of sum, prod, min or max
  * is always the positive quiet NaN, because which of several NaNs survives an addition is
  * the compiler's choice. */
-enum { VP__REDUCE_BLOCK = 128, VP__REDUCE_CHUNK = 8 * VP__REDUCE_BLOCK };
+enum { VP__REDUCE_BLOCK = 128, VP__REDUCE_CHUNK = 64 * VP__REDUCE_BLOCK };
 
 typedef struct {
     int32_t lanes;      /* a power of two that divides VP__REDUCE_BLOCK */

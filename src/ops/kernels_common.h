@@ -18,6 +18,9 @@
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
+#if defined __AVX512BW__
+#include <immintrin.h>
+#endif
 
 #include "ops/kernels.h"
 
@@ -57,12 +60,45 @@ void VP__ISA(vp__reduce_fill)(vp__kernels *k);
 #define VP_DTYPE(id, name, ctype, cls, real) enum { vp__class_##id = VP__CLASS_##cls };
 #include "array/dtype.def"
 
+#if defined __AVX512BW__
+/* Of 64 bytes from `at` on, those below `end`. */
+static inline __mmask64 vp__bytes_below(size_t end, size_t at) {
+    const size_t n = end > at ? end - at : 0;
+    return n < 64 ? _bzhi_u64(~0ull, (unsigned)n) : ~0ull;
+}
+#endif
+
 /* Copies `have` elements to dst and repeats the first one up to `want`, so that padding
- * meets no special case that its neighbours do not. */
+ * meets no special case that its neighbours do not. All `want` elements together have a
+ * multiple of 64 bytes. */
 static inline void vp__pad_load(void *dst, const void *src, size_t size, int64_t have,
                                 int64_t want) {
+#if defined __AVX512BW__
+    const size_t end = (size_t)have * size, room = (size_t)want * size;
+    char first[64];
+    for (size_t at = 0; at < 64; at += size) memcpy(first + at, src, size);
+    const __m512i fill = _mm512_loadu_si512(first);
+    for (size_t at = 0; at < room; at += 64)
+        _mm512_storeu_si512((char *)dst + at,
+                            _mm512_mask_loadu_epi8(fill, vp__bytes_below(end, at),
+                                                   (const char *)src + at));
+#else
     memcpy(dst, src, (size_t)have * size);
-    for (int64_t i = have; i < want; i++) memcpy((char *)dst + (size_t)i * size, src, size);
+    for (int64_t i = have; i < want; i++)
+        memcpy((char *)dst + (size_t)i * size, src, size);
+#endif
+}
+
+/* Copies the first `have` elements of a padded run out. */
+static inline void vp__pad_store(void *dst, const void *src, size_t size, int64_t have) {
+#if defined __AVX512BW__
+    const size_t end = (size_t)have * size;
+    for (size_t at = 0; at < end; at += 64)
+        _mm512_mask_storeu_epi8((char *)dst + at, vp__bytes_below(end, at),
+                                _mm512_loadu_si512((const char *)src + at));
+#else
+    memcpy(dst, src, (size_t)have * size);
+#endif
 }
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the math functions of float rows come from: one line per function says so. Each is
- * vector code that takes one whole vector and gives one; math.inc runs it over blocks.
+ * Where the math functions of float rows come from: one line per function says so. Each
+ * is vector code that takes one whole vector and gives one; math.inc runs it over blocks.
  *
- *   MVEC  libmvec's, on x86 with a glibc that has it; elsewhere libm's, with vectors of one
- *   OWN   ours on AVX-512 (math_avx512.h), where libmvec's is slower than NumPy's; MVEC on
- *         other instruction sets
+ *   MVEC  libmvec's, on x86 with a glibc that has it; elsewhere libm's, one at a time
+ *   OWN   ours on AVX-512 (math_avx512.h), where libmvec's is slower than NumPy's; MVEC
+ *         on other instruction sets
  *
- * All stages of one machine must take the same code for a function: versions for different
- * vector widths differ in the last bits.
+ * All stages of one machine must take the same code for a function: versions for
+ * different vector widths differ in the last bits.
  */
 #ifndef VP_OPS_MATH_H
 #define VP_OPS_MATH_H
@@ -17,30 +17,30 @@
 
 /* clang-format off */
 /*       function, float64, float32 */
-#define VP__MATH_UNARY(F)                                                                 \
-    F(cbrt,  MVEC, MVEC)                                                                  \
-    F(exp,   OWN,  MVEC)                                                                  \
-    F(exp2,  MVEC, MVEC)                                                                  \
-    F(expm1, MVEC, MVEC)                                                                  \
-    F(log,   OWN,  MVEC)                                                                  \
-    F(log1p, MVEC, MVEC)                                                                  \
-    F(log2,  MVEC, MVEC)                                                                  \
-    F(log10, MVEC, MVEC)                                                                  \
-    F(sin,   MVEC, MVEC)                                                                  \
-    F(cos,   MVEC, MVEC)                                                                  \
-    F(tan,   MVEC, MVEC)                                                                  \
-    F(asin,  MVEC, MVEC)                                                                  \
-    F(acos,  MVEC, MVEC)                                                                  \
-    F(atan,  MVEC, MVEC)                                                                  \
-    F(sinh,  OWN,  MVEC)                                                                  \
-    F(cosh,  MVEC, MVEC)                                                                  \
-    F(tanh,  OWN,  OWN)                                                                   \
-    F(asinh, MVEC, MVEC)                                                                  \
-    F(acosh, MVEC, OWN)                                                                   \
+#define VP__MATH_UNARY(F)                                                                \
+    F(cbrt,  MVEC, MVEC)                                                                 \
+    F(exp,   OWN,  MVEC)                                                                 \
+    F(exp2,  MVEC, MVEC)                                                                 \
+    F(expm1, MVEC, MVEC)                                                                 \
+    F(log,   OWN,  MVEC)                                                                 \
+    F(log1p, MVEC, MVEC)                                                                 \
+    F(log2,  MVEC, MVEC)                                                                 \
+    F(log10, MVEC, MVEC)                                                                 \
+    F(sin,   MVEC, MVEC)                                                                 \
+    F(cos,   MVEC, MVEC)                                                                 \
+    F(tan,   MVEC, MVEC)                                                                 \
+    F(asin,  MVEC, MVEC)                                                                 \
+    F(acos,  MVEC, MVEC)                                                                 \
+    F(atan,  MVEC, MVEC)                                                                 \
+    F(sinh,  OWN,  MVEC)                                                                 \
+    F(cosh,  MVEC, MVEC)                                                                 \
+    F(tanh,  OWN,  OWN)                                                                  \
+    F(asinh, MVEC, MVEC)                                                                 \
+    F(acosh, MVEC, OWN)                                                                  \
     F(atanh, MVEC, MVEC)
-#define VP__MATH_BINARY(F)                                                                \
-    F(pow,   OWN,  OWN)                                                                   \
-    F(atan2, MVEC, MVEC)                                                                  \
+#define VP__MATH_BINARY(F)                                                               \
+    F(pow,   OWN,  OWN)                                                                  \
+    F(atan2, MVEC, MVEC)                                                                 \
     F(hypot, MVEC, MVEC)
 /* clang-format on */
 
@@ -53,8 +53,8 @@
 #if !defined VP__LIBMVEC
 typedef double vp__vec_F64;
 typedef float vp__vec_F32;
-#define VP__MVEC_F64(args, fn) fn
-#define VP__MVEC_F32(args, fn) fn##f
+#define VP__MVEC_F64(args, fn) (__builtin_##fn)
+#define VP__MVEC_F32(args, fn) (__builtin_##fn##f)
 #elif defined __AVX512F__
 typedef double vp__vec_F64 __attribute__((vector_size(64)));
 typedef float vp__vec_F32 __attribute__((vector_size(64)));
@@ -73,13 +73,13 @@ typedef float vp__vec_F32 __attribute__((vector_size(16)));
 #endif
 
 #if defined VP__LIBMVEC
-#define VP__DECLARE(fn, from64, from32)                                                   \
-    vp__vec_F64 VP__MVEC_F64(v, fn)(vp__vec_F64);                                         \
+#define VP__DECLARE(fn, from64, from32)                                                  \
+    vp__vec_F64 VP__MVEC_F64(v, fn)(vp__vec_F64);                                        \
     vp__vec_F32 VP__MVEC_F32(v, fn)(vp__vec_F32);
 VP__MATH_UNARY(VP__DECLARE)
 #undef VP__DECLARE
-#define VP__DECLARE(fn, from64, from32)                                                   \
-    vp__vec_F64 VP__MVEC_F64(vv, fn)(vp__vec_F64, vp__vec_F64);                           \
+#define VP__DECLARE(fn, from64, from32)                                                  \
+    vp__vec_F64 VP__MVEC_F64(vv, fn)(vp__vec_F64, vp__vec_F64);                          \
     vp__vec_F32 VP__MVEC_F32(vv, fn)(vp__vec_F32, vp__vec_F32);
 VP__MATH_BINARY(VP__DECLARE)
 #undef VP__DECLARE

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Our own powers for AVX-512: x^y = 2^(y log2 x), the logarithm and the product as sums of
- * two numbers, because an exponent of up to 1024 multiplies their error. math_avx512.h says
- * how logarithms and exponentials are reduced; float32 has tables of 32 entries, which one
- * permute looks up. The sign of a negative base is put on at the end.
+ * Our own powers for AVX-512: x^y = 2^(y log2 x), the logarithm and the product as sums
+ * of two numbers, because an exponent of up to 1024 multiplies their error. math_avx512.h
+ * says how logarithms and exponentials are reduced; float32 has tables of 32 entries,
+ * which one permute looks up. The sign of a negative base is put on at the end.
  */
 #ifndef VP_OPS_MATH_POW_AVX512_H
 #define VP_OPS_MATH_POW_AVX512_H
 
+#include "ops/kernels_common.h"
 #include "ops/math_avx512.h"
 
-/* Classes of _mm512_fpclass: what is not a nonzero finite number, and what is not finite. */
+/* Classes of fpclass: all but nonzero finite numbers, and all but finite ones. */
 enum { VP__NAN_ZERO_INF = 0x01 | 0x02 | 0x04 | 0x08 | 0x10 | 0x80, VP__NAN_INF = 0x99 };
 
 /* log2(x) as an unevaluated sum, for finite x > 0: relative error about 2^-62, which a
@@ -40,10 +41,11 @@ static inline vp__v8 vp__log2_pair(vp__v8 x, vp__v8 *low_out) {
     const vp__v8 square_low = _mm512_fmsub_pd(half, r, square);
     const vp__v8 sum = _mm512_add_pd(r, square);
     const vp__v8 sum_low = _mm512_sub_pd(square, _mm512_sub_pd(sum, r));
-    const vp__v8 rest = _mm512_fmadd_pd(_mm512_mul_pd(r2, r), q,
-                                        _mm512_add_pd(sum_low, square_low));
+    const vp__v8 rest =
+        _mm512_fmadd_pd(_mm512_mul_pd(r2, r), q, _mm512_add_pd(sum_low, square_low));
     /* To base 2. */
-    const vp__v8 inv = VP__D(0x1.71547652b82fep+0), inv_low = VP__D(0x1.777d0ffda0d24p-56);
+    const vp__v8 inv = VP__D(0x1.71547652b82fep+0),
+                 inv_low = VP__D(0x1.777d0ffda0d24p-56);
     const vp__v8 v = _mm512_mul_pd(sum, inv);
     vp__v8 v_low = _mm512_fmsub_pd(sum, inv, v);
     v_low = _mm512_fmadd_pd(sum, inv_low, v_low);
@@ -54,8 +56,8 @@ static inline vp__v8 vp__log2_pair(vp__v8 x, vp__v8 *low_out) {
     const vp__v8 v_part = _mm512_sub_pd(high, w);
     const vp__v8 error = _mm512_add_pd(_mm512_sub_pd(w, _mm512_sub_pd(high, v_part)),
                                        _mm512_sub_pd(v, v_part));
-    const vp__v8 low = _mm512_add_pd(
-        error, _mm512_add_pd(v_low, vp__lookup(vp__log_two_low, index)));
+    const vp__v8 low =
+        _mm512_add_pd(error, _mm512_add_pd(v_low, vp__lookup(vp__log_two_low, index)));
     const vp__v8 result = _mm512_add_pd(high, low);
     *low_out = _mm512_sub_pd(low, _mm512_sub_pd(result, high));
     return result;
@@ -105,45 +107,43 @@ static inline vp__v8 vp__own_pow(vp__v8 x, vp__v8 y) {
         const __mmask8 whole =
             _mm512_cmp_pd_mask(y, _mm512_roundscale_pd(y, 0x08), _CMP_EQ_OQ);
         const __mmask8 odd =
-            whole & _mm512_cmp_pd_mask(half, _mm512_roundscale_pd(half, 0x08), _CMP_NEQ_OQ);
+            whole &
+            _mm512_cmp_pd_mask(half, _mm512_roundscale_pd(half, 0x08), _CMP_NEQ_OQ);
         z = _mm512_mask_mov_pd(z, (__mmask8)(negative & ~whole), VP__D(NAN));
         z = _mm512_mask_xor_pd(z, negative & odd, z, VP__D(-0.0));
     }
-    const __mmask8 special =
-        _mm512_fpclass_pd_mask(x, VP__NAN_ZERO_INF) | _mm512_fpclass_pd_mask(y, VP__NAN_INF);
+    const __mmask8 special = _mm512_fpclass_pd_mask(x, VP__NAN_ZERO_INF) |
+                             _mm512_fpclass_pd_mask(y, VP__NAN_INF);
     return special ? vp__pow_special(x, y, z, special) : z;
 }
 
 /* As vp__log_two and vp__log_two_low, for vp__logf_c, in multiples of 2^-14. */
 static const float vp__logf_two[32] = {
-    0x0.0p+0f, 0x1.1bcp-4f, 0x1.e0cp-4f, 0x1.22ep-3f,
-    0x1.8a8p-3f, 0x1.bfcp-3f, 0x1.16ap-2f, 0x1.32cp-2f,
-    0x1.4f7p-2f, 0x1.8a9p-2f, 0x1.a9p-2f, 0x1.c82p-2f,
-    0x1.e7ep-2f, 0x1.0428p-1f, 0x1.14c8p-1f, 0x1.25cp-1f,
-    -0x1.91cp-2f, -0x1.6e2p-2f, -0x1.6e2p-2f, -0x1.49ap-2f,
-    -0x1.244p-2f, -0x1.fbcp-3f, -0x1.fbcp-3f, -0x1.adp-3f,
-    -0x1.5cp-3f, -0x1.5cp-3f, -0x1.08cp-3f, -0x1.664p-4f,
-    -0x1.664p-4f, -0x1.6b8p-5f, -0x1.6b8p-5f, 0x0.0p+0f,
+    0x0.0p+0f,    0x1.1bcp-4f,  0x1.e0cp-4f,  0x1.22ep-3f,  0x1.8a8p-3f,  0x1.bfcp-3f,
+    0x1.16ap-2f,  0x1.32cp-2f,  0x1.4f7p-2f,  0x1.8a9p-2f,  0x1.a9p-2f,   0x1.c82p-2f,
+    0x1.e7ep-2f,  0x1.0428p-1f, 0x1.14c8p-1f, 0x1.25cp-1f,  -0x1.91cp-2f, -0x1.6e2p-2f,
+    -0x1.6e2p-2f, -0x1.49ap-2f, -0x1.244p-2f, -0x1.fbcp-3f, -0x1.fbcp-3f, -0x1.adp-3f,
+    -0x1.5cp-3f,  -0x1.5cp-3f,  -0x1.08cp-3f, -0x1.664p-4f, -0x1.664p-4f, -0x1.6b8p-5f,
+    -0x1.6b8p-5f, 0x0.0p+0f,
 };
 static const float vp__logf_two_low[32] = {
-    0x0.0p+0f, -0x1.9ab4p-17f, -0x1.ca2e1ap-17f, -0x1.48f554p-17f,
-    0x1.30158p-16f, 0x1.9eap-17f, -0x1.fd64ep-17f, -0x1.1c8f12p-22f,
+    0x0.0p+0f,        -0x1.9ab4p-17f,   -0x1.ca2e1ap-17f, -0x1.48f554p-17f,
+    0x1.30158p-16f,   0x1.9eap-17f,     -0x1.fd64ep-17f,  -0x1.1c8f12p-22f,
     -0x1.134c4ep-20f, -0x1.9fd502p-16f, -0x1.a39fbep-20f, -0x1.88f4aep-16f,
-    -0x1.40358ep-19f, 0x1.ea5cd4p-16f, -0x1.4f80ccp-16f, 0x1.408c78p-18f,
-    0x1.15db84p-16f, -0x1.0e6ce8p-17f, -0x1.0e6ce8p-17f, -0x1.e12f34p-16f,
+    -0x1.40358ep-19f, 0x1.ea5cd4p-16f,  -0x1.4f80ccp-16f, 0x1.408c78p-18f,
+    0x1.15db84p-16f,  -0x1.0e6ce8p-17f, -0x1.0e6ce8p-17f, -0x1.e12f34p-16f,
     -0x1.eac382p-20f, -0x1.6b9026p-19f, -0x1.6b9026p-19f, 0x1.43a496p-16f,
     -0x1.a39fbep-19f, -0x1.a39fbep-19f, -0x1.62336ap-17f, 0x1.20a6dep-21f,
-    0x1.20a6dep-21f, -0x1.69bac8p-16f, -0x1.69bac8p-16f, 0x0.0p+0f,
+    0x1.20a6dep-21f,  -0x1.69bac8p-16f, -0x1.69bac8p-16f, 0x0.0p+0f,
 };
 static const float vp__exp2f_table[32] = {
-    0x1.0p+0f, 0x1.059b0ep+0f, 0x1.0b5586p+0f, 0x1.11301ep+0f,
-    0x1.172b84p+0f, 0x1.1d4874p+0f, 0x1.2387a6p+0f, 0x1.29e9ep+0f,
-    0x1.306fep+0f, 0x1.371a74p+0f, 0x1.3dea64p+0f, 0x1.44e086p+0f,
-    0x1.4bfdaep+0f, 0x1.5342b6p+0f, 0x1.5ab07ep+0f, 0x1.6247ecp+0f,
-    0x1.6a09e6p+0f, 0x1.71f75ep+0f, 0x1.7a1148p+0f, 0x1.82589ap+0f,
-    0x1.8ace54p+0f, 0x1.93737cp+0f, 0x1.9c4918p+0f, 0x1.a5503cp+0f,
-    0x1.ae89fap+0f, 0x1.b7f77p+0f, 0x1.c199bep+0f, 0x1.cb720ep+0f,
-    0x1.d5818ep+0f, 0x1.dfc974p+0f, 0x1.ea4afap+0f, 0x1.f50766p+0f,
+    0x1.0p+0f,      0x1.059b0ep+0f, 0x1.0b5586p+0f, 0x1.11301ep+0f, 0x1.172b84p+0f,
+    0x1.1d4874p+0f, 0x1.2387a6p+0f, 0x1.29e9ep+0f,  0x1.306fep+0f,  0x1.371a74p+0f,
+    0x1.3dea64p+0f, 0x1.44e086p+0f, 0x1.4bfdaep+0f, 0x1.5342b6p+0f, 0x1.5ab07ep+0f,
+    0x1.6247ecp+0f, 0x1.6a09e6p+0f, 0x1.71f75ep+0f, 0x1.7a1148p+0f, 0x1.82589ap+0f,
+    0x1.8ace54p+0f, 0x1.93737cp+0f, 0x1.9c4918p+0f, 0x1.a5503cp+0f, 0x1.ae89fap+0f,
+    0x1.b7f77p+0f,  0x1.c199bep+0f, 0x1.cb720ep+0f, 0x1.d5818ep+0f, 0x1.dfc974p+0f,
+    0x1.ea4afap+0f, 0x1.f50766p+0f,
 };
 
 /* log2(x) as an unevaluated sum, relative error about 2^-29, for finite x > 0. */
@@ -208,12 +208,13 @@ static inline vp__v16 vp__own_powf(vp__v16 x, vp__v16 y) {
         const __mmask16 whole =
             _mm512_cmp_ps_mask(y, _mm512_roundscale_ps(y, 0x08), _CMP_EQ_OQ);
         const __mmask16 odd =
-            whole & _mm512_cmp_ps_mask(half, _mm512_roundscale_ps(half, 0x08), _CMP_NEQ_OQ);
+            whole &
+            _mm512_cmp_ps_mask(half, _mm512_roundscale_ps(half, 0x08), _CMP_NEQ_OQ);
         z = _mm512_mask_mov_ps(z, (__mmask16)(negative & ~whole), VP__S(NAN));
         z = _mm512_mask_xor_ps(z, negative & odd, z, VP__S(-0.0f));
     }
-    const __mmask16 special =
-        _mm512_fpclass_ps_mask(x, VP__NAN_ZERO_INF) | _mm512_fpclass_ps_mask(y, VP__NAN_INF);
+    const __mmask16 special = _mm512_fpclass_ps_mask(x, VP__NAN_ZERO_INF) |
+                              _mm512_fpclass_ps_mask(y, VP__NAN_INF);
     return special ? vp__powf_special(x, y, z, special) : z;
 }
 

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operation table as data, and the type rules (NEP 50): operands meet in one type, the
- * row's rule maps that type's class to the working type, and the result follows from it.
+ * The operation table as data, and the type rules (NEP 50): operands meet in one type,
+ * the row's rule maps that type's class to the working type, and the result follows from
+ * it.
  */
 #include "ops/ops.h"
 
 #include <stddef.h>
 
 const vp__op_info vp__ops[VP__NOPS] = {
-#define VP_OP(id, arity, rule, result, cycles, numpy, doc)                                \
-    [VP__OP_##id] = {#id,    numpy, doc, arity, VP__RULE_##rule, VP__RESULT_##result,     \
+#define VP_OP(id, arity, rule, result, cycles, numpy, doc)                               \
+    [VP__OP_##id] = {#id,   numpy, doc, arity, VP__RULE_##rule, VP__RESULT_##result,     \
                      false, cycles},
-#define VP_REDUCE(id, rule, result, cycles, numpy, doc)                                   \
-    [VP__OP_##id] = {#id,   numpy, doc, 1, VP__RULE_##rule, VP__RESULT_##result,          \
-                     true, cycles},
+#define VP_REDUCE(id, rule, result, cycles, numpy, doc)                                  \
+    [VP__OP_##                                                                           \
+        id] = {#id, numpy, doc, 1, VP__RULE_##rule, VP__RESULT_##result, true, cycles},
 #include "ops/ops.def"
 };
 
@@ -31,64 +32,41 @@ static const rule_row rules[] = {
 
 static becoming rule_of_class(vp__rule rule, vp__class cls) {
     switch (cls) {
-    case VP__CLASS_B:
-        return rules[rule].from_bool;
+    case VP__CLASS_B: return rules[rule].from_bool;
     case VP__CLASS_S:
-    case VP__CLASS_U:
-        return rules[rule].from_int;
-    case VP__CLASS_F:
-        return rules[rule].from_float;
-    case VP__CLASS_C:
-        return rules[rule].from_complex;
+    case VP__CLASS_U: return rules[rule].from_int;
+    case VP__CLASS_F: return rules[rule].from_float;
+    case VP__CLASS_C: return rules[rule].from_complex;
     }
     return NO;
 }
 
 static bool apply_rule(vp__rule rule, vp_dtype t, vp_dtype *work) {
     switch (rule_of_class(rule, vp__dtype[t].cls)) {
-    case NO:
-        return false;
-    case KEEP:
-        *work = t;
-        return true;
-    case FIT:
-        *work = vp__dtype[t].size <= 2 ? VP_F32 : VP_F64;
-        return true;
-    case WIDE:
-        *work = vp__dtype[t].cls == VP__CLASS_U ? VP_U64 : VP_I64;
-        return true;
-    case I8:
-        *work = VP_I8;
-        return true;
-    case I64:
-        *work = VP_I64;
-        return true;
-    case F32:
-        *work = VP_F32;
-        return true;
-    case F64:
-        *work = VP_F64;
-        return true;
+    case NO: return false;
+    case KEEP: *work = t; return true;
+    case FIT: *work = vp__dtype[t].size <= 2 ? VP_F32 : VP_F64; return true;
+    case WIDE: *work = vp__dtype[t].cls == VP__CLASS_U ? VP_U64 : VP_I64; return true;
+    case I8: *work = VP_I8; return true;
+    case I64: *work = VP_I64; return true;
+    case F32: *work = VP_F32; return true;
+    case F64: *work = VP_F64; return true;
     }
     return false;
 }
 
 static vp_dtype result_type(vp__result result, vp_dtype work) {
     switch (result) {
-    case VP__RESULT_SAME:
-        return work;
-    case VP__RESULT_BOOL:
-        return VP_BOOL;
-    case VP__RESULT_REAL:
-        return vp__dtype[work].real;
-    case VP__RESULT_INDEX:
-        return VP_I64;
+    case VP__RESULT_SAME: return work;
+    case VP__RESULT_BOOL: return VP_BOOL;
+    case VP__RESULT_REAL: return vp__dtype[work].real;
+    case VP__RESULT_INDEX: return VP_I64;
     }
     return work;
 }
 
-/* The one type n operands meet in: the strong ones among themselves, then the highest kind
- * of weak scalar. */
+/* The one type n operands meet in: the strong ones among themselves, then the highest
+ * kind of weak scalar. */
 static vp_dtype meet(const vp__optype *in, int n) {
     vp_dtype t = VP_BOOL;
     int weak = -1;
@@ -102,7 +80,8 @@ static vp_dtype meet(const vp__optype *in, int n) {
         }
     }
     if (weak < 0) return t;
-    return strong ? vp__dtype_promote_weak(t, (vp__weak)weak) : vp__dtype_of_weak((vp__weak)weak);
+    return strong ? vp__dtype_promote_weak(t, (vp__weak)weak)
+                  : vp__dtype_of_weak((vp__weak)weak);
 }
 
 static bool all_narrow(const vp__optype *in, int n) {
@@ -124,7 +103,8 @@ bool vp__op_types(vp__op op, const vp__optype *in, vp_dtype *work, vp_dtype *res
     return true;
 }
 
-bool vp__reduce_types(vp__op op, vp_dtype t, vp_dtype want, vp_dtype *work, vp_dtype *result) {
+bool vp__reduce_types(vp__op op, vp_dtype t, vp_dtype want, vp_dtype *work,
+                      vp_dtype *result) {
     const vp__op_info *info = &vp__ops[op];
     if (info->result != VP__RESULT_SAME) {
         /* The result's type is fixed, and the operand is taken as it is. */

@@ -16,14 +16,14 @@ typedef enum {
 } vp__op;
 
 typedef struct {
-    const char *name;   /* C name without the prefix: vp_<name> */
-    const char *numpy;  /* NumPy's name for the same function, NULL where it has none */
-    const char *doc;    /* one sentence */
-    uint8_t arity;      /* operands of an element-wise row; 1 for a reduction */
-    uint8_t rule;       /* vp__rule: which operand types are taken and what they become */
-    uint8_t result;     /* vp__result: the result's type, from the working type */
+    const char *name;  /* C name without the prefix: vp_<name> */
+    const char *numpy; /* NumPy's name for the same function, NULL where it has none */
+    const char *doc;   /* one sentence */
+    uint8_t arity;     /* operands of an element-wise row; 1 for a reduction */
+    uint8_t rule;      /* vp__rule: which operand types are taken and what they become */
+    uint8_t result;    /* vp__result: the result's type, from the working type */
     bool reduces;
-    float cycles;       /* per 64 bytes of operand, on contiguous data in L1: a first guess
+    float cycles; /* per 64 bytes of operand, on contiguous data in L1: a first guess
                            that measured runs correct */
 } vp__op_info;
 
@@ -37,20 +37,20 @@ extern const vp__op_info vp__ops[VP__NOPS];
  *   I8, I64, F32, F64  that type     WIDE  64 bits of the same sign
  *   NO    refused
  * WHERE's first operand is bool and takes no part in the meeting. */
-#define VP__RULES(RULE)                                                                    \
-    RULE(ANY, KEEP, KEEP, KEEP, KEEP)                                                      \
-    RULE(WHERE, KEEP, KEEP, KEEP, KEEP)                                                    \
-    RULE(SUM, I64, WIDE, KEEP, KEEP)                                                       \
-    RULE(NOBOOL, NO, KEEP, KEEP, KEEP)                                                     \
-    RULE(NUMBER, I8, KEEP, KEEP, KEEP)                                                     \
-    RULE(MODULO, I8, KEEP, KEEP, NO)                                                       \
-    RULE(REALS, KEEP, KEEP, KEEP, NO)                                                      \
-    RULE(ROUND, F32, KEEP, KEEP, KEEP)                                                     \
-    RULE(BITS, KEEP, KEEP, NO, NO)                                                         \
-    RULE(SHIFT, I8, KEEP, NO, NO)                                                          \
-    RULE(INEXACT, FIT, FIT, KEEP, KEEP)                                                    \
-    RULE(ANGLE, F64, FIT, KEEP, KEEP)                                                      \
-    RULE(FLOAT, FIT, FIT, KEEP, NO)                                                        \
+#define VP__RULES(RULE)                                                                  \
+    RULE(ANY, KEEP, KEEP, KEEP, KEEP)                                                    \
+    RULE(WHERE, KEEP, KEEP, KEEP, KEEP)                                                  \
+    RULE(SUM, I64, WIDE, KEEP, KEEP)                                                     \
+    RULE(NOBOOL, NO, KEEP, KEEP, KEEP)                                                   \
+    RULE(NUMBER, I8, KEEP, KEEP, KEEP)                                                   \
+    RULE(MODULO, I8, KEEP, KEEP, NO)                                                     \
+    RULE(REALS, KEEP, KEEP, KEEP, NO)                                                    \
+    RULE(ROUND, F32, KEEP, KEEP, KEEP)                                                   \
+    RULE(BITS, KEEP, KEEP, NO, NO)                                                       \
+    RULE(SHIFT, I8, KEEP, NO, NO)                                                        \
+    RULE(INEXACT, FIT, FIT, KEEP, KEEP)                                                  \
+    RULE(ANGLE, F64, FIT, KEEP, KEEP)                                                    \
+    RULE(FLOAT, FIT, FIT, KEEP, NO)                                                      \
     RULE(DIVIDE, F64, F64, KEEP, KEEP)
 
 typedef enum {
@@ -80,7 +80,8 @@ bool vp__op_types(vp__op op, const vp__optype *in, vp_dtype *work, vp_dtype *res
 
 /* As vp__op_types for a reduction whose operand has type t and whose result the user wants
  * as `want` (VP_AUTO for NumPy's choice): the operand is cast to *work first. */
-bool vp__reduce_types(vp__op op, vp_dtype t, vp_dtype want, vp_dtype *work, vp_dtype *result);
+bool vp__reduce_types(vp__op op, vp_dtype t, vp_dtype want, vp_dtype *work,
+                      vp_dtype *result);
 
 /* The working type that selects the kernel: that of the last operand (where's first one
  * is always bool). */

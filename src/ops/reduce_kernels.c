@@ -21,6 +21,9 @@
 #define VP__CAT(a, b) VP__PASTE3(a, b)
 #define VP__ALIGNED __attribute__((aligned(64)))
 
+/* Elements among which a position is looked for at once. */
+enum { VP__ARG_RUN = 2048 };
+
 /* Keeps a product out of the sum it goes into: gcc joins them into one fmaddsub when it
  * vectorises a complex product, even with -ffp-contract=off. */
 #if defined __x86_64__ && defined __GNUC__ && !defined __clang__

@@ -58,10 +58,10 @@ static inline void f32_storen(float *p, int64_t n, f32v v) {
     _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)v);
 }
 static inline f64nan f64_saw(f64nan seen, f64v a, f64v b) {
-    return (f64nan)(seen | _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_UNORD_Q));
+    return _kor_mask8(seen, _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_UNORD_Q));
 }
 static inline f32nan f32_saw(f32nan seen, f32v a, f32v b) {
-    return (f32nan)(seen | _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_UNORD_Q));
+    return _kor_mask16(seen, _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_UNORD_Q));
 }
 static inline int f64_any(f64nan seen) { return seen != 0; }
 static inline int f32_any(f32nan seen) { return seen != 0; }

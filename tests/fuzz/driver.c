@@ -20,6 +20,7 @@ typedef struct {
     int count;
     int waiting; /* ways whose results are not all in */
     fuzz_result result[FUZZ_WAYS][FUZZ_SHARED];
+    char *text[FUZZ_WAYS]; /* logs, where they are asked for; then count is 1 */
 } block;
 
 typedef struct {
@@ -140,6 +141,8 @@ static void compare(driver *d, const block *b) {
                    !differs             ? ""
                    : r->end == FUZZ_RAN ? "saw something else than the reference"
                                         : "; and saw something else than the reference");
+            if (differs && b->text[0] && b->text[w])
+                fuzz_show_difference(b->text[0], b->text[w], fuzz_way_name(d->o->threads[w]));
         }
         if (!good && d->failed == 0) d->first_failed = b->first + (uint64_t)i;
         if (!good && !d->o->keep_going) d->stopping = true;
@@ -147,6 +150,14 @@ static void compare(driver *d, const block *b) {
         d->failed += !good;
     }
     fflush(stdout);
+}
+
+static void retire(driver *d, block *b) {
+    compare(d, b);
+    for (int w = 0; w < d->o->ways; w++) {
+        free(b->text[w]);
+        b->text[w] = NULL;
+    }
 }
 
 static bool time_is_up(const driver *d) {
@@ -161,6 +172,7 @@ static block *new_block(driver *d, group *g) {
     block *b = &g->ring[g->newest++ % AHEAD];
     b->first = d->next_seed;
     uint64_t end = (b->first / FUZZ_SHARED + 1) * FUZZ_SHARED;
+    if (d->o->text) end = b->first + 1;
     if (end > d->end_seed) end = d->end_seed;
     b->count = (int)(end - b->first);
     b->waiting = d->o->ways;
@@ -176,7 +188,8 @@ static void ask(driver *d, group *g, int w, uint64_t first, int count) {
     c->first = first;
     c->count = count;
     c->size = d->o->size;
-    c->text = c->leave_out = false;
+    c->text = d->o->text;
+    c->leave_out = false;
     for (int i = 0; i < count; i++) c->result[i] = (fuzz_result){.end = FUZZ_MISSING};
     g->busy[w] = true;
     fuzz_worker_ask(&g->worker[w]); /* a process that is gone shows when its reply is read */
@@ -193,7 +206,7 @@ static void finish_way(driver *d, group *g, int w) {
     block *b = &g->ring[g->next[w]++ % AHEAD];
     b->waiting--;
     while (g->oldest < g->newest && g->ring[g->oldest % AHEAD].waiting == 0)
-        compare(d, &g->ring[g->oldest++ % AHEAD]);
+        retire(d, &g->ring[g->oldest++ % AHEAD]);
 }
 
 static void take_results(group *g, int w) {
@@ -202,6 +215,7 @@ static void take_results(group *g, int w) {
     for (int i = 0; i < c->count; i++)
         if (c->result[i].end != FUZZ_MISSING)
             b->result[w][c->first + (uint64_t)i - b->first] = c->result[i];
+    if (c->text) b->text[w] = strdup(c->log);
 }
 
 /* A worker died, or was killed because it hung. What it had done counts; the rest of the

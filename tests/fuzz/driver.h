@@ -17,6 +17,7 @@ typedef struct {
     fuzz_size size;
     int jobs;
     bool keep_going;
+    bool text; /* compare logs as text, program by program: slower, but shows what differed */
     int attempts; /* of replaying, before a difference counts as gone */
 } fuzz_options;
 
@@ -26,6 +27,9 @@ int fuzz_drive(const fuzz_options *o);
 /* Prints a program, runs it every way and shows the first difference; with `minimise`, makes
  * it as small as the difference allows first. Returns the exit status. */
 int fuzz_replay(const fuzz_options *o, uint64_t seed, bool minimise);
+
+/* Prints the first line where the logs of the reference and another way differ. */
+void fuzz_show_difference(const char *reference, const char *other, const char *way);
 
 /* "the reference" or "4 threads". */
 const char *fuzz_way_name(int threads);

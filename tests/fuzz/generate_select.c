@@ -198,7 +198,7 @@ bool fuzz_step_get(fuzz_gen *g) {
     choose(g, &c, &s, x, true);
     if (!is_modest(g, &c.result)) return true; /* its index arrays are left over */
     const fuzz_var v = g->v[x];
-    add_get(g, fuzz_use(g, x), s.late, &c);
+    add_get(g, fuzz_use(g, x), s.late && c.fancy, &c);
     fuzz_define(g, (vp_dtype)v.dtype, &c.result)->plain = !c.fancy && (v.plain || v.array);
     return true;
 }
@@ -366,7 +366,7 @@ bool fuzz_step_view(fuzz_gen *g) {
         choice c;
         choose(g, &c, &s, a, false);
         const fuzz_var v = g->v[a];
-        add_get(g, fuzz_use(g, a), s.late, &c);
+        add_get(g, fuzz_use(g, a), false, &c);
         fuzz_define(g, (vp_dtype)v.dtype, &c.result)->plain = true;
         x = g->p->count - 1;
     }

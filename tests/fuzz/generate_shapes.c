@@ -35,7 +35,6 @@ bool fuzz_step_reshape(fuzz_gen *g) {
     fuzz_instruction *n = fuzz_add(g, FUZZ_RESHAPE);
     n->in[0] = o;
     n->nin = 1;
-    n->late = s.late;
     if (s.late) {
         r = (fuzz_shape){.ndim = 1, .late = true, .dims = {fuzz_elements(&s)}};
         fuzz_set_shape(n, &r);
@@ -155,7 +154,6 @@ bool fuzz_step_axes(fuzz_gen *g) {
     fuzz_instruction *n = fuzz_add(g, FUZZ_PERMUTE);
     n->in[0] = o;
     n->nin = 1;
-    n->late = s.late;
     switch (what) {
     case 0: r = permute(g, n, &s); break;
     case 1: r = broadcast(g, n, &s); break;
@@ -163,6 +161,8 @@ bool fuzz_step_axes(fuzz_gen *g) {
     case 3: r = expand(g, n, &s); break;
     case 4: r = flip(g, n, &s); break;
     }
+    /* Of these only a squeeze of whatever has length 1 must know the size. */
+    n->late = s.late && n->kind == FUZZ_SQUEEZE && n->naxes < 0;
     fuzz_define(g, (vp_dtype)v.dtype, &r)->plain = v.plain || v.array;
     return true;
 }
@@ -184,7 +184,6 @@ bool fuzz_step_join(fuzz_gen *g) {
         r.ndim++;
     }
     if (s.ndim == 0 && !stack) r.bad = true;
-    bool waits = stack && s.late;
     for (int i = 1; i < count; i++) {
         fuzz_shape own = s;
         own.bad = own.late = false;
@@ -214,7 +213,6 @@ bool fuzz_step_join(fuzz_gen *g) {
     memcpy(n->in, in, sizeof in);
     n->nin = (int8_t)count;
     n->flag = stack;
-    n->late = waits;
     if (fuzz_oops(g)) axis = s.ndim + 2, r.bad = true;
     n->axes[0] = (int8_t)axis;
     fuzz_define(g, t, &r);

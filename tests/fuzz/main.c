@@ -22,6 +22,7 @@ static void usage(FILE *to) {
           "  --size S        small (default) or medium: how large arrays are\n"
           "  --jobs N        groups of worker processes side by side\n"
           "  --keep-going    do not stop at the first failure\n"
+          "  --text          show what differed where it did; slower\n"
           "  --print SEED    print a program\n"
           "  --replay SEED   print a program, run it, show the first difference\n"
           "  --minimise SEED the same, made as small as it still fails\n"
@@ -103,6 +104,10 @@ int main(int argc, char **argv) {
         const char *option = argv[i], *value = argv[i + 1];
         if (!strcmp(option, "--keep-going")) {
             o.keep_going = true;
+            continue;
+        }
+        if (!strcmp(option, "--text")) {
+            o.text = true;
             continue;
         }
         if (!strcmp(option, "--help")) {

@@ -41,13 +41,18 @@ static fuzz_result run_way(replay *r, int w, const bool *kept, bool lead) {
         fuzz_worker_ask(worker);
         struct pollfd file = {worker->from, POLLIN, 0};
         /* One program, alone: a tenth of what it gets in a crowd is plenty. */
+        fuzz_result died = {.end = FUZZ_RAN};
         if (poll(&file, 1, (int)(fuzz_time_limit() / 10000000)) == 0) {
             kill(worker->pid, SIGKILL);
-            fuzz_worker_restart(worker);
-            return (fuzz_result){.end = FUZZ_HUNG};
+            died.end = FUZZ_HUNG;
+        } else if (!fuzz_worker_reply(worker)) {
+            died.end = FUZZ_CRASHED;
         }
-        if (!fuzz_worker_reply(worker))
-            return (fuzz_result){.end = FUZZ_CRASHED, .extra = fuzz_worker_restart(worker)};
+        if (died.end != FUZZ_RAN) {
+            died.extra = fuzz_worker_restart(worker);
+            if (part) return died; /* that those before it fail is another matter */
+            continue;
+        }
         result = c->result[0];
     }
     return result;
@@ -114,7 +119,7 @@ static void prune(const fuzz_program *p, bool *kept) {
 static int line_length(const char *s) { return (int)strcspn(s, "\n"); }
 
 /* Shows the first line where two logs differ, under the last headline before it. */
-static void show_difference(const char *reference, const char *other, const char *way) {
+void fuzz_show_difference(const char *reference, const char *other, const char *way) {
     const char *head = reference;
     while (*reference && *other) {
         int n = line_length(reference), m = line_length(other);
@@ -160,7 +165,7 @@ int fuzz_replay(const fuzz_options *o, uint64_t seed, bool small) {
         const char *way = fuzz_way_name(o->threads[r.way]);
         printf("seed %llu, %s: %s\n", (unsigned long long)seed, way, fuzz_end_text(&r.bad));
         if (r.way && r.bad.end < FUZZ_CRASHED)
-            show_difference(r.worker[0].channel->log, r.worker[r.way].channel->log, way);
+            fuzz_show_difference(r.worker[0].channel->log, r.worker[r.way].channel->log, way);
     }
     for (int w = 0; w < o->ways; w++) fuzz_worker_stop(&r.worker[w]);
     return failed;

@@ -18,6 +18,9 @@
 #include "net/gate.h"
 #include "ops/ops.h"
 
+/* No program that makes sense has a larger array. */
+enum { MOST_ELEMENTS = 1 << 26 };
+
 typedef struct {
     const fuzz_program *p;
     fuzz_log *log;
@@ -212,6 +215,11 @@ static void read(run *r, int i, vp_operand x, const char *where) {
     if (n < 0) {
         /* Poisoned so early that there is no size; the read must say why. */
         log_failure(r, i, "read", vp__read(where, x, NULL, 0));
+        return;
+    }
+    if (n > MOST_ELEMENTS) {
+        /* Something absurd that no memory was found for. */
+        log_failure(r, i, "read", vp__wait_for(where, x));
         return;
     }
     for (int k = 0; k < ndim; k++) dims[k] = vp__size_of(where, x, k);

@@ -162,8 +162,8 @@ int fuzz_work(int memory, int in, int out) {
         return 1;
     }
     char byte;
+    uint64_t block = UINT64_MAX;
     while (read(in, &byte, 1) == 1) {
-        uint64_t block = UINT64_MAX;
         for (int i = 0; i < c->count; i++) {
             uint64_t seed = c->first + (uint64_t)i;
             if (seed / FUZZ_SHARED != block) tune(seed);

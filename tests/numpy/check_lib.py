@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks library operations (sort, argsort, scans, find, indexing, products, copies) against
-NumPy on random arrays of every element type and layout.
+"""Checks library operations (sort, argsort, scans, find, indexing, products, copies)
+against NumPy on random arrays of every element type and layout.
 
     check_lib.py [--lib libvproc_lib.so] [--rounds 300] [--seed 1]
 
-Everything but complex running products and floating matrix products must agree bit for bit
-(any NaN is a NaN, and sort may order the two zeros)."""
+Everything but complex running products and floating matrix products must agree bit for
+bit (any NaN is a NaN, and sort may order the two zeros)."""
 
 import argparse
 import ctypes
@@ -58,7 +58,7 @@ class Checker:
 
     def same(self, got, expected, text, tolerance=0.0):
         if tolerance:
-            ok = np.allclose(got, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
+            ok = np.allclose(got, expected, tolerance, tolerance, equal_nan=True)
         else:
             ok = np.array_equal(got, expected, equal_nan=got.dtype.kind in "fc")
         self.check(ok and got.shape == expected.shape, text)
@@ -101,8 +101,8 @@ class Checker:
     def shape(self, least=0):
         ndim = int(self.random.integers(least, 5))
         most = (0, 400, 40, 12, 6)[ndim]
-        return tuple(int(n) for n in self.random.integers(0 if least == 0 else 1, most + 1,
-                                                          ndim))
+        dims = self.random.integers(min(least, 1), most + 1, ndim)
+        return tuple(int(n) for n in dims)
 
     def array(self, dtype, shape):
         return self.laid_out(self.values(dtype, shape))
@@ -113,7 +113,8 @@ class Checker:
     def copies(self, dtype):
         x = self.array(dtype, self.shape())
         out = self.empty(dtype, x.shape)
-        self.lib.shim_copy(ctypes.byref(View.of(out)), ctypes.byref(View.of(x)), self.parts())
+        self.lib.shim_copy(ctypes.byref(View.of(out)), ctypes.byref(View.of(x)),
+                           self.parts())
         self.same(out, x, f"copy {dtype} {x.shape}")
 
     def sorts(self, dtype):
@@ -121,8 +122,8 @@ class Checker:
         axis = int(self.random.integers(x.ndim))
         out, order = self.empty(dtype, x.shape), self.empty(np.dtype("int64"), x.shape)
         view = View.of(x)
-        self.lib.shim_sort(ctypes.byref(View.of(out)), ctypes.byref(view), axis, self.parts(),
-                           False)
+        self.lib.shim_sort(ctypes.byref(View.of(out)), ctypes.byref(view), axis,
+                           self.parts(), False)
         self.lib.shim_sort(ctypes.byref(View.of(order)), ctypes.byref(view), axis,
                            self.parts(), True)
         expected = np.argsort(x, axis, kind="stable")
@@ -152,7 +153,8 @@ class Checker:
         self.check(count == np.count_nonzero(mask), f"count {mask.shape}")
         flat = np.full(count + 1, -7)
         rows = np.full((count + 1, max(mask.ndim, 1)), -7)
-        self.lib.shim_list_true(ctypes.c_void_p(flat.ctypes.data), ctypes.byref(view), True)
+        self.lib.shim_list_true(ctypes.c_void_p(flat.ctypes.data), ctypes.byref(view),
+                                True)
         self.same(flat[:-1], np.flatnonzero(mask), f"flatnonzero {mask.shape}")
         if mask.ndim:
             self.lib.shim_list_true(ctypes.c_void_p(rows.ctypes.data), ctypes.byref(view),
@@ -186,7 +188,8 @@ class Checker:
         if dtype.kind in "fc":
             a, b = self.laid_out(np.nan_to_num(a)), self.laid_out(np.nan_to_num(b))
             a[~np.isfinite(a)] = 1
-            a, b = np.clip(a.real, -9, 9).astype(dtype), np.clip(b.real, -9, 9).astype(dtype)
+            a = np.clip(a.real, -9, 9).astype(dtype)
+            b = np.clip(b.real, -9, 9).astype(dtype)
         out = self.empty(dtype, (m, n))
         self.lib.shim_matmul(ctypes.byref(View.of(out)), ctypes.byref(View.of(a)),
                              ctypes.byref(View.of(b)))

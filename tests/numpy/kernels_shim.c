@@ -19,7 +19,8 @@ EXPORT bool shim_run(const void *set, int op, int dtype, void *out, const void *
                      const void *b, const void *c, int64_t n);
 EXPORT double shim_time(const void *set, int op, int dtype, void *out, const void *a,
                         const void *b, const void *c, int64_t n, int64_t times);
-EXPORT void shim_cast(const void *set, int from, int to, void *out, const void *in, int64_t n);
+EXPORT void shim_cast(const void *set, int from, int to, void *out, const void *in,
+                      int64_t n);
 EXPORT double shim_time_cast(const void *set, int from, int to, void *out, const void *in,
                              int64_t n, int64_t times);
 EXPORT void shim_move(const void *set, int kind, int log2, void *out, const void *in,
@@ -47,7 +48,8 @@ bool shim_types(int op, const int *dtype, const int *weak, int *work, int *resul
 
 bool shim_reduce_types(int op, int dtype, int want, int *work, int *result) {
     vp_dtype w, r;
-    if (!vp__reduce_types((vp__op)op, (vp_dtype)dtype, (vp_dtype)want, &w, &r)) return false;
+    if (!vp__reduce_types((vp__op)op, (vp_dtype)dtype, (vp_dtype)want, &w, &r))
+        return false;
     *work = (int)w;
     *result = (int)r;
     return true;
@@ -68,8 +70,8 @@ static double now(void) {
 }
 
 /* Nanoseconds of one call, averaged over `times`. */
-double shim_time(const void *set, int op, int dtype, void *out, const void *a, const void *b,
-                 const void *c, int64_t n, int64_t times) {
+double shim_time(const void *set, int op, int dtype, void *out, const void *a,
+                 const void *b, const void *c, int64_t n, int64_t times) {
     const vp__op_fn run = ((const vp__kernels *)set)->op[op][dtype];
     const double start = now();
     for (int64_t i = 0; i < times; i++) run(out, a, b, c, n);
@@ -80,8 +82,8 @@ void shim_cast(const void *set, int from, int to, void *out, const void *in, int
     ((const vp__kernels *)set)->cast[from][to](out, in, n);
 }
 
-double shim_time_cast(const void *set, int from, int to, void *out, const void *in, int64_t n,
-                      int64_t times) {
+double shim_time_cast(const void *set, int from, int to, void *out, const void *in,
+                      int64_t n, int64_t times) {
     const vp__cast_fn run = ((const vp__kernels *)set)->cast[from][to];
     const double start = now();
     for (int64_t i = 0; i < times; i++) run(out, in, n);
@@ -89,8 +91,8 @@ double shim_time_cast(const void *set, int from, int to, void *out, const void *
 }
 
 /* kind 0 gathers, 1 scatters, 2 fills. */
-void shim_move(const void *set, int kind, int log2, void *out, const void *in, int64_t stride,
-               int64_t n) {
+void shim_move(const void *set, int kind, int log2, void *out, const void *in,
+               int64_t stride, int64_t n) {
     const vp__kernels *k = set;
     if (kind == 0)
         k->gather[log2](out, in, stride, n);

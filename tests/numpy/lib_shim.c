@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The library operations as a shared object, for check_lib.py, which loads it with ctypes.
+ * The library operations as a shared object, for check_lib.py, which loads it with
+ * ctypes.
  */
 #include <stdlib.h>
 

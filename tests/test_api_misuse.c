@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What programs do wrong: stale, foreign, used-up and uninitialised handles, NULL, absurd
+ * shapes and sizes, wrong types. Each gives a clear error at the user's line, loses nothing,
+ * leaks nothing, and the program can go on.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/net_support.h"
+
+/* Runs every instruction and observer on a handle that is no good, and checks that each
+ * says so at its line and that nothing stays behind. */
+static void check_refused(vp_array bad, const char *part) {
+    vp_array good = vp__test_counting(3);
+    int open = vp__test_open_expressions();
+    double memory[8];
+    vp_mapped m;
+#define REFUSED(call)                                                                    \
+    do {                                                                                 \
+        vp_scope s = vp_begin();                                                         \
+        vp_status got = (call);                                                          \
+        char line[32];                                                                   \
+        snprintf(line, sizeof line, "misuse.c:%d:", __LINE__);                           \
+        VP_CHECK_EQ(got, VP_ERR_HANDLE);                                                 \
+        VP_CHECK_CONTAINS(vp_message(), line);                                           \
+        VP_CHECK_REPORTED(VP_ERR_HANDLE, part);                                          \
+        vp_end(s);                                                                       \
+        VP_CHECK_EQ(vp__test_open_expressions(), open);                                  \
+    } while (0)
+    REFUSED(vp_wait(bad));
+    REFUSED(vp_read(bad, memory, sizeof memory));
+    REFUSED(vp_item(bad, memory));
+    REFUSED(vp_map(bad, &m));
+    REFUSED(vp_print(bad));
+    REFUSED((VP_CHECK_EQ(vp_size(bad), -1), vp_error()));
+    REFUSED((VP_CHECK_EQ(vp_dim(bad, 0), -1), vp_error()));
+    REFUSED((VP_CHECK_EQ(vp_ndim(bad), -1), vp_error()));
+    REFUSED((VP_CHECK_EQ(vp_dtype_of(bad), VP_AUTO), vp_error()));
+    REFUSED(vp_wait(vp_let(bad)));
+    REFUSED(vp_wait(vp_view(bad)));
+    REFUSED((vp_set(bad, good), vp_error()));
+    REFUSED((vp_put(bad, vp_at(0), 1.0), vp_error()));
+    REFUSED((vp_drop(bad), vp_error()));
+    REFUSED(vp_wait(vp_add(good, bad)));
+    REFUSED(vp_wait(vp_add(bad, good)));
+    REFUSED(vp_wait(vp_neg(bad)));
+    REFUSED(vp_wait(vp_clip(good, 0.0, bad)));
+    REFUSED(vp_wait(vp_cast(bad, VP_F32)));
+    REFUSED(vp_wait(vp_sum(bad)));
+    REFUSED(vp_wait(vp_mean(bad, 0)));
+    REFUSED(vp_wait(vp_var(bad)));
+    REFUSED(vp_wait(vp_get(bad, 0)));
+    REFUSED(vp_wait(vp_get(good, bad)));
+    REFUSED(vp_wait(vp_take(bad, 0, 0)));
+    REFUSED(vp_wait(vp_take(good, bad, 0)));
+    REFUSED(vp_wait(vp_find(bad)));
+    REFUSED(vp_wait(vp_nonzero(bad)));
+    REFUSED(vp_wait(vp_reshape(bad, vp_shape(3))));
+    REFUSED(vp_wait(vp_transpose(bad)));
+    REFUSED(vp_wait(vp_broadcast(bad, vp_shape(3))));
+    REFUSED(vp_wait(vp_squeeze(bad, 0)));
+    REFUSED(vp_wait(vp_expand(bad, 0)));
+    REFUSED(vp_wait(vp_flip(bad, 0)));
+    REFUSED(vp_wait(vp_concatenate(0, good, bad)));
+    REFUSED(vp_wait(vp_stack(0, bad, good)));
+    REFUSED(vp_wait(vp_tile(bad, vp_shape(2))));
+    REFUSED(vp_wait(vp_repeat(bad, 2, 0)));
+    REFUSED(vp_wait(vp_cumsum(bad, 0)));
+    REFUSED(vp_wait(vp_sort(bad, 0)));
+    REFUSED(vp_wait(vp_matmul(bad, good)));
+    REFUSED(vp_wait(vp_matmul(good, bad)));
+    REFUSED(vp_wait(vp_full(VP_F64, vp_shape(2), bad)));
+    /* A write of a value, or at a place, that is no good: its target is not what it was
+     * meant to be. Afterwards it is made good again. */
+    REFUSED((vp_put(good, vp_at(0), bad), vp_wait(good)));
+    vp_set(good, vp__test_counting(3));
+    REFUSED((vp_put(good, vp_at(bad), 1.0), vp_error()));
+    vp_set(good, vp__test_counting(3));
+    REFUSED((vp_set(good, bad), vp_wait(good)));
+    vp_set(good, vp__test_counting(3));
+#undef REFUSED
+    VP_CHECK_VALUES(good, 0, 1, 2);
+    vp_keep(bad); /* nothing to keep */
+    vp_clear_error();
+}
+
+static void check_handle(vp_array bad, const char *part) {
+    vp_scope s = vp_begin();
+    int64_t base = vp__test_bytes_now();
+    vp_scope inner = vp_begin();
+    check_refused(bad, part);
+    vp_end(inner);
+    VP_CHECK_NO_LEAK(base);
+    vp_end(s);
+}
+
+VP_TEST(dropped_arrays) {
+    vp_array a = vp__test_counting(3);
+    vp_drop(a);
+    check_handle(a, "this array was dropped, or its scope has ended");
+}
+
+VP_TEST(arrays_dropped_and_replaced) {
+    vp_array a = vp__test_counting(3);
+    vp_drop(a);
+    vp_array b = vp__test_counting(3); /* takes the same place */
+    VP_CHECK_EQ(a.slot, b.slot);
+    check_handle(a, "this array was dropped");
+    VP_CHECK_VALUES(b, 0, 1, 2);
+}
+
+VP_TEST(arrays_whose_scope_has_ended) {
+    vp_scope s = vp_begin();
+    vp_array a = vp__test_counting(3);
+    vp_end(s);
+    check_handle(a, "its scope has ended");
+}
+
+VP_TEST(uninitialised_arrays) {
+    check_handle((vp_array){0, 0}, "this is not an array (an uninitialised vp_array?)");
+}
+
+VP_TEST(nonsense_arrays) {
+    vp__test_counting(1);
+    check_handle((vp_array){4294967295u, 1}, "this is not an array");
+    check_handle((vp_array){77, 4294967295u}, "dropped");
+    check_handle((vp_array){1u << 20, 3}, "this is not an array");
+    check_handle((vp_array){0, 2}, "this is not an array");
+}
+
+/* --- expressions ----------------------------------------------------------------------- */
+
+VP_TEST(expressions_used_twice) {
+    vp_scope s = vp_begin();
+    vp_array a = vp__test_counting(3);
+    int64_t base = vp__test_bytes_now();
+    vp_scope inner = vp_begin();
+    vp_expr e = vp_add(a, 1.0);
+    vp_array b = vp_let(e);
+    double memory[3];
+    static const char *const why = "this expression was used before; name it with vp_let";
+    VP_CHECK_ERROR(vp_wait(vp_let(e)), VP_ERR_HANDLE, why);
+    VP_CHECK_ERROR(vp_wait(e), VP_ERR_HANDLE, why);
+    VP_CHECK_ERROR(vp_read(e, memory, sizeof memory), VP_ERR_HANDLE, why);
+    VP_CHECK_EQ(vp_size(e), -1);
+    VP_CHECK_REPORTED(VP_ERR_HANDLE, why);
+    VP_CHECK_EQ(vp_ndim(e), -1);
+    VP_CHECK_EQ(vp_dtype_of(e), VP_AUTO);
+    vp_clear_error();
+    vp_expr twice = vp_sqrt(a);
+    VP_CHECK_ERROR(vp_wait(vp_add(twice, twice)), VP_ERR_HANDLE, why);
+    vp_expr f = vp_neg(a);
+    vp_put(b, vp_at(VP_ALL), f);
+    vp_put(b, vp_at(0), f);
+    VP_CHECK_ERROR(vp_wait(b), VP_ERR_HANDLE, why);
+    vp_set(b, a);
+    vp_expr g = vp_sum(a);
+    VP_CHECK_VALUES(g, 3); /* reading uses it up */
+    VP_CHECK_ERROR(vp_wait(g), VP_ERR_HANDLE, why);
+    VP_CHECK_VALUES(b, 0, 1, 2);
+    vp_end(inner);
+    VP_CHECK_EQ(vp__test_open_expressions(), 0);
+    VP_CHECK_NO_LEAK(base);
+    vp_end(s);
+}
+
+VP_TEST(uninitialised_expressions) {
+    vp_scope s = vp_begin();
+    vp_array a = vp__test_counting(3);
+    int64_t base = vp__test_bytes_now();
+    vp_scope inner = vp_begin();
+    vp_expr none = {0, 0};
+    VP_CHECK_ERROR(vp_wait(none), VP_ERR_HANDLE, "this is not an expression");
+    VP_CHECK_ERROR(vp_wait(vp_add(a, none)), VP_ERR_HANDLE, "an uninitialised vp_expr?");
+    VP_CHECK_EQ(vp_size(none), -1);
+    vp_expr nonsense = {12345, 99}, far = {4294967295u, 1};
+    VP_CHECK_ERROR(vp_wait(vp_neg(nonsense)), VP_ERR_HANDLE, "expression");
+    VP_CHECK_ERROR(vp_wait(vp_neg(far)), VP_ERR_HANDLE, "expression");
+    VP_CHECK_VALUES(a, 0, 1, 2);
+    vp_end(inner);
+    VP_CHECK_EQ(vp__test_open_expressions(), 0);
+    VP_CHECK_NO_LEAK(base);
+    vp_end(s);
+}
+
+typedef struct {
+    vp_expr expr;
+    vp_array array;
+} meeting;
+
+static void *use_foreign(void *argument) {
+    meeting *m = argument;
+    vp_scope s = vp_begin();
+    static const char *const why =
+        "this expression belongs to another thread; name it there";
+    VP_CHECK_ERROR(vp_wait(vp_add(m->expr, 1.0)), VP_ERR_HANDLE, why);
+    VP_CHECK_ERROR(vp_wait(m->expr), VP_ERR_HANDLE, why);
+    VP_CHECK_ERROR(vp_wait(vp_let(m->expr)), VP_ERR_HANDLE, why);
+    VP_CHECK_EQ(vp_size(m->expr), -1);
+    VP_CHECK_VALUES(m->array, 0, 1, 2); /* arrays belong to everyone */
+    vp_put(m->array, vp_at(0), 5.0);
+    vp_end(s);
+    VP_CHECK_EQ(vp__test_open_expressions(), 0);
+    return NULL;
+}
+
+VP_TEST(foreign_expressions) {
+    meeting m = {.array = vp__test_counting(3)};
+    m.expr = vp_add(m.array, 10.0);
+    pthread_t thread;
+    VP_CHECK(!pthread_create(&thread, NULL, use_foreign, &m));
+    pthread_join(thread, NULL);
+    VP_CHECK_VALUES(m.expr, 10, 11, 12); /* here it is still good, and what it saw */
+    VP_CHECK_VALUES(m.array, 5, 1, 2);
+    VP_CHECK_EQ((int)vp_error(), (int)VP_OK); /* errors are each thread's own */
+}
+
+/* --- NULL ------------------------------------------------------------------------------ */
+
+VP_TEST(null_pointers) {
+    int64_t base = vp__test_bytes_now();
+    vp_scope s = vp_begin();
+    vp_array a = vp__test_counting(2);
+    VP_CHECK_ERROR(vp_wait(vp_from(VP_F64, vp_shape(2), NULL)), VP_ERR_VALUE,
+                   "from: the memory is NULL");
+    vp_array b = vp_borrow(VP_F64, vp_shape(2), NULL, NULL, VP_WRITABLE, NULL, NULL);
+    VP_CHECK_ERROR(vp_wait(b), VP_ERR_VALUE, "borrow: the memory is NULL");
+    VP_CHECK_ERROR(vp_read(a, NULL, 16), VP_ERR_VALUE, "NULL");
+    VP_CHECK_ERROR(vp_item(vp_get(a, 0), (int *)NULL), VP_ERR_VALUE, "NULL");
+    VP_CHECK_ERROR(vp_map(a, NULL), VP_ERR_VALUE, "NULL");
+    vp_unmap(NULL);
+    vp_get_stats(NULL);
+    VP_CHECK_ERROR(vp_wait(vp_zeros(VP_F64, vp_shape_of(2, NULL, false))), VP_ERR_SHAPE,
+                   "full");
+    VP_CHECK_ERROR(vp_wait(vp_sum(a, vp_axes_of(1, NULL))), VP_ERR_INDEX, "sum");
+    VP_CHECK_ERROR(vp_wait(vp_get_at(a, vp_index_of(1, NULL))), VP_ERR_INDEX, "");
+    VP_CHECK_ERROR(vp_wait(vp__concatenate(VP_HERE, 0, 2, NULL, false)), VP_ERR_VALUE,
+                   "concatenate");
+    vp_end(s);
+    VP_CHECK_NO_LEAK(base);
+}
+
+VP_TEST(an_instruction_without_a_line) {
+    vp_array a = vp__test_counting(2);
+    VP_CHECK_ERROR(
+        vp__wait_for(NULL, vp__in_expr(vp__op2(VP__ADD, NULL, vp__in_array(a),
+                                               vp__in_array(vp__test_counting(3))))),
+        VP_ERR_SHAPE, "(2,) and (3,)");
+}
+
+/* --- shapes and sizes ------------------------------------------------------------------ */
+
+VP_TEST(absurd_shapes) {
+    int64_t base = vp__test_bytes_now();
+    vp_scope s = vp_begin();
+    int64_t many[40];
+    for (int i = 0; i < 40; i++) many[i] = 1;
+    double memory[1] = {0};
+    VP_CHECK_ERROR(vp_wait(vp_zeros(VP_F64, vp_shape(2, -3))), VP_ERR_SHAPE, "-3");
+    VP_CHECK_ERROR(vp_wait(vp_zeros(VP_F64, vp_shape_of(33, many, false))), VP_ERR_SHAPE,
+                   "33 axes");
+    VP_CHECK_ERROR(vp_wait(vp_zeros(VP_F64, vp_shape_of(-1, many, false))), VP_ERR_SHAPE,
+                   "-1 axes");
+    VP_CHECK_ERROR(vp_wait(vp_empty(VP_F64, vp_shape_of(40, many, false))), VP_ERR_SHAPE,
+                   "40 axes");
+    VP_CHECK_ERROR(vp_wait(vp_from(VP_F64, vp_shape(-1), memory)), VP_ERR_SHAPE, "-1");
+    VP_CHECK_ERROR(
+        vp_wait(vp_borrow(VP_F64, vp_shape(-1), NULL, memory, VP_READ_ONLY, NULL, NULL)),
+        VP_ERR_SHAPE, "-1");
+    VP_CHECK_ERROR(vp_wait(vp_counter(VP_F64, vp_shape(-1), 0, 1)), VP_ERR_SHAPE, "-1");
+    VP_CHECK_ERROR(vp_wait(vp_linspace(VP_F64, 0, 1, -5)), VP_ERR_SHAPE, "-5");
+    VP_CHECK_ERROR(vp_wait(vp_broadcast(1.0, vp_shape_of(33, many, false))), VP_ERR_SHAPE,
+                   "broadcast");
+    VP_CHECK_ERROR(vp_wait(vp_reshape(1.0, vp_shape_of(33, many, false))), VP_ERR_SHAPE,
+                   "axes");
+    VP_CHECK_ERROR(vp_wait(vp_tile(1.0, vp_shape_of(33, many, false))), VP_ERR_VALUE,
+                   "tile");
+    VP_CHECK_ERROR(vp_wait(vp_get_at(vp_let(1.0), vp_index_of(-1, NULL))), VP_ERR_INDEX,
+                   "");
+    vp_end(s);
+    VP_CHECK_NO_LEAK(base);
+}
+
+VP_TEST(more_axes_than_there_can_be) {
+    int64_t ones[VP_MAXDIM];
+    for (int i = 0; i < VP_MAXDIM; i++) ones[i] = 1;
+    int64_t base = vp__test_bytes_now();
+    vp_scope s = vp_begin();
+    vp_array a = vp_let(vp_ones(VP_F64, vp_shape_of(VP_MAXDIM, ones, false)));
+    VP_CHECK_ERROR(vp_wait(vp_expand(a, 0)), VP_ERR_SHAPE, "32 axes");
+    VP_CHECK_ERROR(vp_wait(vp_get(a, VP_NEWAXIS)), VP_ERR_SHAPE, "32 axes");
+    VP_CHECK_ERROR(vp_wait(vp_stack(0, a, a)), VP_ERR_SHAPE, "stack");
+    VP_CHECK_ERROR(vp_wait(vp_stack(32, a, a)), VP_ERR_SHAPE, "stack");
+    vp_array i = vp_let(vp_zeros(VP_I64, vp_shape(1, 1)));
+    VP_CHECK_ERROR(vp_wait(vp_get(a, i)), VP_ERR_SHAPE, "33 axes");
+    VP_CHECK_ERROR(vp_wait(vp_take(a, i, 0)), VP_ERR_SHAPE, "33 axes");
+    VP_CHECK_VALUES(vp_sum(a), 1);
+    vp_end(s);
+    VP_CHECK_NO_LEAK(base);
+}
+
+VP_TEST(sizes_that_overflow) {
+    int64_t base = vp__test_bytes_now();
+    vp_scope s = vp_begin();
+    const int64_t big = 1ll << 32;
+    VP_CHECK_ERROR(vp_wait(vp_zeros(VP_F64, vp_shape(big, big))), VP_ERR_SHAPE,
+                   "too large");
+    VP_CHECK_ERROR(vp_wait(vp_zeros(VP_C128, vp_shape(INT64_MAX))), VP_ERR_SHAPE,
+                   "too large");
+    VP_CHECK_ERROR(vp_wait(vp_empty(VP_F64, vp_shape(INT64_MAX / 4))), VP_ERR_SHAPE,
+                   "too large");
+    VP_CHECK_ERROR(vp_wait(vp_eye(VP_F64, big, big, 0)), VP_ERR_SHAPE, "too large");
+    VP_CHECK_ERROR(vp_wait(vp_linspace(VP_F64, 0, 1, INT64_MAX)), VP_ERR_SHAPE,
+                   "too large");
+    VP_CHECK_ERROR(vp_wait(vp_broadcast(1.0, vp_shape(big, big))), VP_ERR_SHAPE,
+                   "broadcast");
+    /* Views of one element that look large. */
+    vp_array one = vp_let(vp_ones(VP_I8, vp_scalar_shape()));
+#define WIDE(n) vp_broadcast(one, vp_shape(n))
+    VP_CHECK_ERROR(vp_wait(vp_concatenate(0, WIDE(1ll << 62), WIDE(1ll << 62))),
+                   VP_ERR_SHAPE, "too large");
+    VP_CHECK_ERROR(vp_wait(vp_stack(0, WIDE(1ll << 62), WIDE(1ll << 62))), VP_ERR_SHAPE,
+                   "too large");
+    VP_CHECK_ERROR(vp_wait(vp_add(vp_broadcast(one, vp_shape(big, 1)),
+                                  vp_broadcast(one, vp_shape(1, big)))),
+                   VP_ERR_SHAPE, "too large");
+    VP_CHECK_ERROR(vp_wait(vp_matmul(vp_broadcast(one, vp_shape(big, 1)),
+                                     vp_broadcast(one, vp_shape(1, big)))),
+                   VP_ERR_SHAPE, "too large");
+    VP_CHECK_ERROR(vp_wait(vp_tile(WIDE(1ll << 40), vp_shape(1ll << 40))), VP_ERR_SHAPE,
+                   "too large");
+    VP_CHECK_ERROR(vp_wait(vp_repeat(WIDE(1ll << 40), 1ll << 40, 0)), VP_ERR_SHAPE,
+                   "too large");
+    VP_CHECK_ERROR(vp_wait(vp_cast(WIDE(1ll << 62), VP_F64)), VP_ERR_SHAPE, "too large");
+    vp_array many = vp_let(vp_broadcast(vp_let(0), vp_shape(1000)));
+    VP_CHECK_ERROR(vp_wait(vp_get(vp_broadcast(one, vp_shape(2, 1ll << 61)), many)),
+                   VP_ERR_SHAPE, "too large");
+    double memory[4] = {0};
+    static const int64_t far[] = {INT64_MAX, 8};
+    VP_CHECK_ERROR(
+        vp_wait(vp_borrow(VP_F64, vp_shape(3, 2), far, memory, VP_READ_ONLY, NULL, NULL)),
+        VP_ERR_SHAPE, "borrow");
+#undef WIDE
+    vp_end(s);
+    VP_CHECK_NO_LEAK(base);
+}
+
+/* A size that fits an integer and no machine. */
+VP_TEST(more_memory_than_there_is) {
+    vp_scope s = vp_begin();
+    vp_array small = vp__test_counting(3);
+    int64_t base = vp__test_bytes_now();
+    vp_scope inner = vp_begin();
+    const int64_t much = 1ll << 50;
+    VP_CHECK_ERROR(vp_wait(vp_empty(VP_F64, vp_shape(much))), VP_ERR_MEMORY,
+                   "out of memory");
+    vp_array a = vp_let(vp_zeros(VP_F64, vp_shape(much)));
+    VP_CHECK_EQ(vp_size(a), much);
+    VP_CHECK_ERROR(vp_wait(a), VP_ERR_MEMORY, "out of memory");
+    vp_array b = vp_let(vp_mul(vp_broadcast(2.0, vp_shape(much)), 2.0));
+    VP_CHECK_ERROR(vp_wait(b), VP_ERR_MEMORY, "out of memory");
+    VP_CHECK_ERROR(vp_wait(vp_sum(a)), VP_ERR_MEMORY, "out of memory");
+    VP_CHECK_VALUES(vp_add(small, 1.0), 1, 2, 3);
+    vp_end(inner);
+    VP_CHECK_NO_LEAK(base);
+    vp_end(s);
+}
+
+/* --- types ----------------------------------------------------------------------------- */
+
+VP_TEST(types_that_are_none) {
+    int64_t base = vp__test_bytes_now();
+    vp_scope s = vp_begin();
+    vp_array a = vp__test_counting(2);
+    double memory[2] = {0};
+    static const int none[] = {13, 77, -1, 1 << 30};
+    for (int i = 0; i < 4; i++) {
+        vp_dtype t = (vp_dtype)none[i];
+        char text[16];
+        snprintf(text, sizeof text, "%d is not", none[i]);
+        VP_CHECK_ERROR(vp_wait(vp_zeros(t, vp_shape(2))), VP_ERR_TYPE, text);
+        VP_CHECK_ERROR(vp_wait(vp_full(t, vp_shape(2), 1.5)), VP_ERR_TYPE, text);
+        VP_CHECK_ERROR(vp_wait(vp_empty(t, vp_shape(2))), VP_ERR_TYPE, text);
+        VP_CHECK_ERROR(vp_wait(vp_arange(t, 0, 2, 1)), VP_ERR_TYPE, text);
+        VP_CHECK_ERROR(vp_wait(vp_linspace(t, 0, 2, 3)), VP_ERR_TYPE, text);
+        VP_CHECK_ERROR(vp_wait(vp_eye(t, 2, 2, 0)), VP_ERR_TYPE, text);
+        VP_CHECK_ERROR(vp_wait(vp_counter(t, vp_shape(2), 0, 1)), VP_ERR_TYPE, text);
+        VP_CHECK_ERROR(vp_wait(vp_from(t, vp_shape(2), memory)), VP_ERR_TYPE, text);
+        VP_CHECK_ERROR(
+            vp_wait(vp_borrow(t, vp_shape(2), NULL, memory, VP_READ_ONLY, NULL, NULL)),
+            VP_ERR_TYPE, text);
+        VP_CHECK_ERROR(vp_wait(vp_cast(a, t)), VP_ERR_TYPE, text);
+        VP_CHECK_ERROR(vp_wait(vp_sum(a, 0, t)), VP_ERR_TYPE, text);
+        VP_CHECK_ERROR(vp_wait(vp_mean(a, 0, t)), VP_ERR_TYPE, text);
+    }
+    VP_CHECK_ERROR(vp_wait(vp_cast(a, VP_AUTO)), VP_ERR_TYPE, "255");
+    VP_CHECK_ERROR(vp_wait(vp_empty(VP_AUTO, vp_shape(2))), VP_ERR_TYPE, "255");
+    vp_end(s);
+    VP_CHECK_NO_LEAK(base);
+}
+
+VP_TEST(operations_that_are_none) {
+    vp_array a = vp__test_counting(2);
+    vp_operand x = vp__in_array(a);
+    static const int none[] = {-1, 78, 500, 1 << 30, VP__SUM};
+    for (int i = 0; i < 5; i++) {
+        VP_CHECK_ERROR(vp_wait(vp__op1(none[i], VP_HERE, x)), VP_ERR_VALUE,
+                       "no such operation");
+        VP_CHECK_ERROR(vp_wait(vp__op2(none[i], VP_HERE, x, x)), VP_ERR_VALUE,
+                       "no such operation");
+        VP_CHECK_ERROR(vp_wait(vp__op3(none[i], VP_HERE, x, x, x)), VP_ERR_VALUE,
+                       "no such operation");
+    }
+    VP_CHECK_ERROR(vp_wait(vp__op1(VP__ADD, VP_HERE, x)), VP_ERR_VALUE,
+                   "no such operation");
+    VP_CHECK_ERROR(vp_wait(vp__op2(VP__SIN, VP_HERE, x, x)), VP_ERR_VALUE,
+                   "no such operation");
+    VP_CHECK_ERROR(vp_wait(vp__reduce(VP__SIN, VP_HERE, x, VP_EVERY, VP_AUTO, 0)),
+                   VP_ERR_VALUE, "no such reduction");
+    VP_CHECK_ERROR(vp_wait(vp__reduce(-1, VP_HERE, x, VP_EVERY, VP_AUTO, 0)),
+                   VP_ERR_VALUE, "no such reduction");
+    VP_CHECK_ERROR(vp_wait(vp__reduce(2000, VP_HERE, x, VP_EVERY, VP_AUTO, 0)),
+                   VP_ERR_VALUE, "no such reduction");
+    VP_CHECK_ERROR(vp_wait(vp__along(VP_HERE, x, 0, 9)), VP_ERR_VALUE,
+                   "no such operation");
+    VP_CHECK_VALUES(a, 0, 1);
+}
+
+/* --- errors themselves ----------------------------------------------------------------- */
+
+VP_TEST(the_last_error_is_kept_until_cleared) {
+    VP_CHECK_EQ((int)vp_error(), (int)VP_OK);
+    VP_CHECK_STR(vp_message(), "");
+    vp_array a = vp__test_counting(2);
+    VP_CHECK_EQ((int)vp_wait(vp_get(a, 5)), (int)VP_ERR_INDEX);
+    VP_CHECK_OK(vp_wait(a)); /* success does not clear it */
+    VP_CHECK_EQ((int)vp_error(), (int)VP_ERR_INDEX);
+    VP_CHECK_CONTAINS(vp_message(), "test_api_misuse.c:");
+    vp_array none = {0, 0};
+    vp_drop(none);
+    VP_CHECK_EQ((int)vp_error(), (int)VP_ERR_HANDLE);
+    vp_clear_error();
+    VP_CHECK_EQ((int)vp_error(), (int)VP_OK);
+    VP_CHECK_STR(vp_message(), "");
+}
+
+VP_TEST(a_mistake_poisons_what_follows_and_says_where) {
+    vp_array a = vp__test_counting(2), b = vp__test_counting(3);
+    vp_array c = vp_let(vp_add(a, b)); /* the mistake */
+    int line = __LINE__ - 1;
+    vp_array d = vp_let(vp_sin(vp_mul(c, 2.0)));
+    vp_array e = vp_let(vp_concatenate(0, a, d));
+    vp_put(b, vp_at(0), vp_sum(e));
+    char text[32];
+    snprintf(text, sizeof text, "misuse.c:%d: add", line);
+    VP_CHECK_ERROR(vp_wait(e), VP_ERR_SHAPE, text);
+    VP_CHECK_ERROR(vp_wait(vp_get(b, 0)), VP_ERR_SHAPE, text);
+    VP_CHECK_VALUES(vp_get(b, 1), 1);
+    VP_CHECK_EQ(vp_size(d), -1);
+    VP_CHECK_REPORTED(VP_ERR_SHAPE, text);
+}
