@@ -63,6 +63,7 @@ vp_array vp__view_of(const char *where, vp_operand x) {
         vp__wait_sized(e->arg[0]->storage);
         vp__materialise(e);
     }
+    if (e->kind == VP__EXPR_LEAF && e->buffer) vp__as_sized_leaf(e);
     if (e->kind == VP__EXPR_POISON) {
         v.error = vp__error_retain(e->error);
     } else if (e->kind != VP__EXPR_LEAF || !e->buffer) {
@@ -70,7 +71,6 @@ vp_array vp__view_of(const char *where, vp_operand x) {
                                 "vp_view: this is a computed value, not a selection of a named "
                                 "array; name it with vp_let");
     } else {
-        vp__as_sized_leaf(e);
         vp_array a = vp__name_view(e->buffer, (vp_dtype)e->dtype, e->offset, e->ndim, e->dims,
                                    e->strides);
         vp__expr_free(e);

@@ -65,7 +65,9 @@ static vp__expr *array_leaf(vp_array a, const char *where) {
     } else {
         vp__name_refresh(n);
         vp__spin_lock(&n->buffer->lock);
-        e = vp__expr_leaf(n->buffer->storage, n->buffer, n->dtype, n->offset, n->ndim, n->dims,
+        vp__error *failed = vp__storage_failure(n->buffer->storage);
+        if (failed) e = vp__expr_poison(vp__error_retain(failed), where);
+        else e = vp__expr_leaf(n->buffer->storage, n->buffer, n->dtype, n->offset, n->ndim, n->dims,
                           n->strides, n->late, where);
         vp__spin_unlock(&n->buffer->lock);
     }
@@ -388,6 +390,11 @@ vp__expr *vp__as_sized_leaf(vp__expr *e) {
     if (e->kind != VP__EXPR_LEAF || !e->late) return e;
     vp__storage *s = e->storage;
     vp__wait_sized(s);
+    vp__error *failed = vp__storage_failure(s);
+    if (failed) {
+        vp__expr_fail(e, vp__error_retain(failed));
+        return e;
+    }
     memcpy(e->dims, s->late->dims, (size_t)e->ndim * sizeof(int64_t));
     memcpy(e->strides, s->late->strides, (size_t)e->ndim * sizeof(int64_t));
     e->late = false;

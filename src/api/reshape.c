@@ -49,6 +49,7 @@ static vp__expr *view_expr(vp__expr *e, const vp__viewop *op, const char *where)
         return vp__value_expr(&v, where);
     }
     e = vp__as_sized_leaf(e);
+    if (e->kind != VP__EXPR_LEAF) return e;
     vp__layout l;
     l.ndim = e->ndim;
     l.offset = e->offset;

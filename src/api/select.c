@@ -99,7 +99,10 @@ static vp__error *select_from(selection *s, const vp_index *index, vp__expr **ar
     s->layout = *from;
     bool copy;
     vp__error *error = vp__viewop_apply(&op, &s->layout, size, &copy);
-    if (error) return vp__error_wrap(error, where, "index");
+    if (error) {
+        s->layout = *from; /* what a failed write poisons: all of it */
+        return vp__error_wrap(error, where, "index");
+    }
     int result = 0; /* axis of the view the next item makes */
     for (int i = 0; i < index->count; i++) {
         const vp_sel *item = &index->item[i];
@@ -214,6 +217,10 @@ vp_expr vp__get(const char *where, vp_operand x, vp_index index) {
         return vp__give(vp__select_expr(e, &op, where));
     }
     e = vp__as_sized_leaf(e);
+    if (e->kind != VP__EXPR_LEAF) {
+        free_arrays(index.count, array);
+        return vp__give(e);
+    }
     selection s = {.p.nitems = 0};
     vp__layout from = {.ndim = e->ndim, .offset = e->offset};
     memcpy(from.dims, e->dims, (size_t)e->ndim * sizeof(int64_t));
@@ -297,51 +304,73 @@ static vp__error *check_fit(const vp__expr *value, int ndim, const int64_t *dims
                          vp__shape_text(b, sizeof b, ndim, dims));
 }
 
+/* The buffer (retained), type and layout a name stands for, its size waited for. An error
+ * when there is no such name, or only an error behind it. */
+static vp__error *find_target(vp_array a, const char *where, vp__buffer **buffer,
+                              vp_dtype *dtype, vp__layout *layout) {
+    for (;;) {
+        vp__name *n = vp__name_lock(a);
+        if (!n) return vp__name_stale(a, where);
+        vp__error *error = vp__error_retain(n->error);
+        vp__storage *late = NULL;
+        if (!error) {
+            vp__name_refresh(n);
+            vp__spin_lock(&n->buffer->lock);
+            vp__storage *s = n->buffer->storage;
+            error = vp__error_retain(vp__storage_failure(s));
+            if (n->late) vp__storage_retain(late = s);
+            vp__spin_unlock(&n->buffer->lock);
+        }
+        if (!error && !late) {
+            vp__buffer_retain(n->buffer);
+            *buffer = n->buffer;
+            *dtype = (vp_dtype)n->dtype;
+            layout->ndim = n->ndim;
+            layout->offset = n->offset;
+            memcpy(layout->dims, n->dims, (size_t)n->ndim * sizeof(int64_t));
+            memcpy(layout->strides, n->strides, (size_t)n->ndim * sizeof(int64_t));
+        }
+        vp__name_unlock(n);
+        if (!late || error) {
+            if (late) vp__storage_release(late);
+            return error;
+        }
+        /* The name stays usable by others while we wait. */
+        vp__wait_sized(late);
+        vp__storage_release(late);
+    }
+}
+
+static vp__error *check_writable(const vp__layout *l, const char *where) {
+    for (int i = 0; i < l->ndim; i++)
+        if (l->strides[i] == 0 && l->dims[i] > 1)
+            return vp__error_new(VP_ERR_VALUE, where,
+                                 "put: a broadcast view cannot be written, its elements are one "
+                                 "and the same");
+    return NULL;
+}
+
 void vp__put_at(const char *where, vp_array a, vp_index index, vp_operand x) {
     vp__expr *value = vp__operand(x, where);
     vp__expr *array[16] = {NULL};
     vp__error *error = resolve_arrays(&index, array, where);
-    vp__name *n = error ? NULL : vp__name_lock(a);
-    if (!n || n->error) {
-        if (!error) error = n ? vp__error_retain(n->error) : vp__name_stale(a, where);
-        if (n) vp__name_unlock(n);
-        report(error);
+    vp__buffer *buffer = NULL;
+    vp_dtype dtype = VP_BOOL;
+    vp__layout whole = {.ndim = 0};
+    vp__error *missing = find_target(a, where, &buffer, &dtype, &whole);
+    if (missing) {
+        vp__error_release(error);
+        report(missing);
         free_arrays(index.count, array);
         vp__expr_free(value);
         return;
     }
-    vp__buffer *buffer = n->buffer;
-    vp__buffer_retain(buffer);
-    if (n->late) {
-        /* The name stays usable by others while we wait. */
-        vp__spin_lock(&buffer->lock);
-        vp__storage *s = buffer->storage;
-        vp__storage_retain(s);
-        vp__spin_unlock(&buffer->lock);
-        vp__name_unlock(n);
-        vp__wait_sized(s);
-        vp__storage_release(s);
-        n = vp__name_lock(a);
-        if (n) vp__name_refresh(n);
-    }
+    int size = vp__dtype[dtype].size;
     selection s = {.p.nitems = 0};
-    vp_dtype dtype = VP_BOOL;
-    if (!n) {
-        error = vp__name_stale(a, where);
-    } else {
-        dtype = (vp_dtype)n->dtype;
-        vp__layout from = {.ndim = n->ndim, .offset = n->offset};
-        memcpy(from.dims, n->dims, (size_t)n->ndim * sizeof(int64_t));
-        memcpy(from.strides, n->strides, (size_t)n->ndim * sizeof(int64_t));
-        vp__name_unlock(n);
-        error = select_from(&s, &index, array, &from, vp__dtype[dtype].size, where);
-    }
+    if (!error) error = select_from(&s, &index, array, &whole, size, where);
+    if (error) s.layout = whole;
     free_arrays(index.count, array);
-    for (int i = 0; i < s.layout.ndim && !error; i++)
-        if (s.layout.strides[i] == 0 && s.layout.dims[i] > 1)
-            error = vp__error_new(VP_ERR_VALUE, where,
-                                  "put: a broadcast view cannot be written, its elements are "
-                                  "one and the same");
+    if (!error) error = check_writable(&s.layout, where);
     if (!error) {
         value = vp__build_cast(value, dtype, where);
         if (!s.p.nitems) value = fit_axes(value, s.layout.ndim, where);
@@ -349,24 +378,28 @@ void vp__put_at(const char *where, vp_array a, vp_index index, vp_operand x) {
             error = check_fit(value, s.layout.ndim, s.layout.dims, where);
     }
     if (error) {
+        /* Whether a mistake shows now or when a size is known, what should have been written
+         * is poisoned: that is where the user will look. */
+        vp__error_remember(error);
         vp__expr_free(value);
-    } else {
-        vp__target t = {buffer, dtype, s.layout.ndim, s.layout.offset, s.layout.dims,
-                        s.layout.strides};
-        if (s.p.nitems) {
-            vp__expr *in[1 + VP__FANCY_ITEMS];
-            int count = s.p.nitems;
-            memcpy(in, s.item, (size_t)count * sizeof in[0]);
-            in[count] = value;
-            s.p.kind = VP__LIB_SCATTER;
-            vp__lib_params p = s.p;
-            s.p.nitems = 0;
-            error = vp__library_put(&p, &t, count + 1, in, where);
-        } else {
-            error = vp__put(&t, value, where);
-        }
+        value = vp__expr_poison(error, where);
+        if (s.p.nitems) s.layout = whole;
+        free_items(&s);
     }
-    free_items(&s);
+    vp__target t = {buffer, dtype, s.layout.ndim, s.layout.offset, s.layout.dims,
+                    s.layout.strides};
+    if (s.p.nitems) {
+        vp__expr *in[1 + VP__FANCY_ITEMS];
+        int count = s.p.nitems;
+        memcpy(in, s.item, (size_t)count * sizeof in[0]);
+        in[count] = value;
+        s.p.kind = VP__LIB_SCATTER;
+        vp__region region = vp__region_of(whole.offset, whole.ndim, whole.dims, whole.strides,
+                                          size);
+        error = vp__library_put(&s.p, &t, &region, count + 1, in, where);
+    } else {
+        error = vp__put(&t, value, where);
+    }
     if (error) report(error);
     vp__buffer_release(buffer);
 }

@@ -34,7 +34,8 @@ bool vp__waitlist_push(vp__waitlist *list, vp__waiter *w) {
 vp__waiter *vp__waitlist_close(vp__waitlist *list) {
     /* acq_rel: acquire the pushed waiters, release our results to later pushers and
      * is_closed callers. */
-    return atomic_exchange_explicit(list, &closed_mark, memory_order_acq_rel);
+    vp__waiter *waiters = atomic_exchange_explicit(list, &closed_mark, memory_order_acq_rel);
+    return waiters == &closed_mark ? NULL : waiters;
 }
 
 bool vp__waitlist_is_closed(vp__waitlist *list) {

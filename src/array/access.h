@@ -38,7 +38,7 @@ typedef _Atomic(vp__waiter *) vp__waitlist;
 /* False when the list has closed: then the signal has happened, and what the signaller
  * wrote before closing is visible. */
 bool vp__waitlist_push(vp__waitlist *list, vp__waiter *w);
-/* Closes the list and returns who waited. Call once. */
+/* Closes the list and returns who waited; nobody when it was closed already. */
 vp__waiter *vp__waitlist_close(vp__waitlist *list);
 bool vp__waitlist_is_closed(vp__waitlist *list);
 

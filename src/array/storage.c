@@ -162,6 +162,14 @@ vp__error *vp__storage_error(vp__storage *s, const vp__region *region, uint64_t 
     return found ? found->error : NULL;
 }
 
+vp__error *vp__storage_failure(vp__storage *s) {
+    if (!s->late || !vp__storage_is_sized(s)) return NULL;
+    for (vp__poison *p = atomic_load_explicit(&s->poison, memory_order_acquire); p;
+         p = p->next)
+        if (p->error && p->sequence == 0 && p->region.lo == INT64_MIN) return p->error;
+    return NULL;
+}
+
 void vp__storage_copy_poison(vp__storage *to, vp__storage *from, uint64_t sequence) {
     vp__poison *first = atomic_load_explicit(&from->poison, memory_order_acquire);
     uint64_t healed = healed_before(first, sequence);

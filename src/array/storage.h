@@ -108,6 +108,9 @@ void vp__storage_heal(vp__storage *s, uint64_t sequence);
 /* The error a read of this region at `sequence` meets, not retained; NULL if none. Of
  * several the earliest. */
 vp__error *vp__storage_error(vp__storage *s, const vp__region *region, uint64_t sequence);
+/* The error of a late storage whose producer failed before it had a size (its dims mean
+ * nothing then), not retained; NULL if there is none, or it is not sized yet. */
+vp__error *vp__storage_failure(vp__storage *s);
 /* Hands the poison a reader at `sequence` would meet on to a copy. */
 void vp__storage_copy_poison(vp__storage *to, vp__storage *from, uint64_t sequence);
 

@@ -275,11 +275,6 @@ static void become_leaf(vp__expr *e, const vp__value *v) {
     vp__expr_measure(e);
 }
 
-static void become_poison(vp__expr *e, vp__error *error) {
-    e->kind = VP__EXPR_POISON;
-    e->error = error;
-}
-
 /* Decides a view of an array whose size was not known when it was selected: another leaf of
  * the same storage if it is known now, else a copy that is made when it will be. */
 static void resolve_view(vp__expr *e) {
@@ -288,13 +283,20 @@ static void resolve_view(vp__expr *e) {
     vp__storage *s = leaf->storage;
     bool copy = true;
     vp__layout l = {.ndim = leaf->ndim, .offset = leaf->offset};
+    vp__error *failed = vp__storage_failure(s);
+    if (failed) {
+        vp__error_retain(failed);
+        vp__expr_free(leaf);
+        vp__expr_fail(e, failed);
+        return;
+    }
     if (vp__storage_is_sized(s)) {
         memcpy(l.dims, s->late->dims, (size_t)l.ndim * sizeof(int64_t));
         memcpy(l.strides, s->late->strides, (size_t)l.ndim * sizeof(int64_t));
         vp__error *error = vp__viewop_apply(e->view, &l, vp__dtype[e->dtype].size, &copy);
         if (error) {
             vp__expr_free(leaf);
-            become_poison(e, vp__error_wrap(error, e->where, e->view->name));
+            vp__expr_fail(e, vp__error_wrap(error, e->where, e->view->name));
             return;
         }
     }
@@ -304,7 +306,7 @@ static void resolve_view(vp__expr *e) {
         vp__lib_params p = {.kind = VP__LIB_VIEW, .view = e->view};
         vp__library_issue(&p, (vp_dtype)e->dtype, 1, &leaf, e->ndim, NULL, e->view->name,
                           e->where, &v);
-        if (v.error) become_poison(e, v.error);
+        if (v.error) vp__expr_fail(e, v.error);
         else become_leaf(e, &v);
         return;
     }
@@ -332,7 +334,7 @@ void vp__materialise(vp__expr *e) {
     e->nargs = 0;
     e->steps = 1;
     e->cost = 0;
-    if (v.error) become_poison(e, v.error);
+    if (v.error) vp__expr_fail(e, v.error);
     else become_leaf(e, &v);
 }
 

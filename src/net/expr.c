@@ -127,6 +127,18 @@ void vp__expr_free(vp__expr *e) {
     free_record(e);
 }
 
+void vp__expr_fail(vp__expr *e, vp__error *error) {
+    for (int i = 0; i < e->nargs; i++) vp__expr_free(e->arg[i]);
+    if (e->storage) vp__storage_drop_capture(e->storage);
+    if (e->buffer) vp__buffer_release(e->buffer);
+    e->nargs = 0;
+    e->storage = NULL;
+    e->buffer = NULL;
+    e->late = false;
+    e->kind = VP__EXPR_POISON;
+    e->error = error;
+}
+
 vp__expr *vp__expr_view(vp__expr *leaf, const vp__viewop *op, int ndim, const char *where) {
     vp__expr *e = vp__expr_new(VP__EXPR_VIEW, ndim, where);
     vp__viewop *view = e->generation ? vp__pool_alloc(sizeof *view) : NULL;

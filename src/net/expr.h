@@ -66,6 +66,8 @@ vp__expr *vp__expr_new(vp__expr_kind kind, int ndim, const char *where);
 vp__expr *vp__expr_view(vp__expr *leaf, const vp__viewop *op, int ndim, const char *where);
 /* Frees the whole tree and what it holds. */
 void vp__expr_free(vp__expr *e);
+/* Turns an expression, without its tree, into one that only carries an error. */
+void vp__expr_fail(vp__expr *e, vp__error *error);
 /* An expression that only carries an error; takes the error over. */
 vp__expr *vp__expr_poison(vp__error *error, const char *where);
 

@@ -58,7 +58,7 @@ static void run_now(vp__node *n) {
     if (n->error) vp__node_publish_failure(n);
     else if (!n->is_put && !n->work->sizes_when_run) vp__node_publish_size(n);
     bool room = n->error || n->work->sizes_when_run || vp__storage_allocate(n->result);
-    if (!room) vp__node_fail(n, vp__issue_no_memory(n->where));
+    if (!room) vp__node_fail(n, vp__node_no_memory(n));
     if (!n->error) {
         n->out = atomic_load_explicit(&n->result->host, memory_order_relaxed);
         n->out_strides = n->strides;
@@ -158,12 +158,11 @@ void vp__library_issue(const vp__lib_params *p, vp_dtype dtype, int nin, vp__exp
     free_all(nin, in);
 }
 
-vp__error *vp__library_put(const vp__lib_params *p, const vp__target *t, int nin,
-                           vp__expr **in, const char *where) {
+vp__error *vp__library_put(const vp__lib_params *p, const vp__target *t,
+                           const vp__region *region, int nin, vp__expr **in,
+                           const char *where) {
     for (int i = 0; i < nin; i++) vp__materialise(in[i]);
     vp__error *failed = vp__error_retain(first_error(nin, in)), *error = NULL;
-    vp__region region = vp__region_of(t->offset, t->ndim, t->dims, t->strides,
-                                      vp__dtype[t->dtype].size);
     /* An operand that reads the target itself counts as foreign: renaming gets the target
      * out of its way. Borrowed memory is not renamed, so there the operand moves. */
     vp__spin_lock(&t->buffer->lock);
@@ -171,7 +170,7 @@ vp__error *vp__library_put(const vp__lib_params *p, const vp__target *t, int nin
     vp__spin_unlock(&t->buffer->lock);
     for (int i = 0; i < nin && target->borrowed; i++)
         if (in[i]->kind == VP__EXPR_LEAF && in[i]->storage == target) vp__copy_leaf(in[i]);
-    vp__storage *s = vp__prepare_write(t->buffer, &region, false, 0, where, &error);
+    vp__storage *s = vp__prepare_write(t->buffer, region, false, 0, where, &error);
     vp__node *n = s ? make_node(p, t->dtype, failed ? 0 : nin, in, 0, t->ndim, "put", where)
                     : NULL;
     if (!n) {
@@ -183,7 +182,7 @@ vp__error *vp__library_put(const vp__lib_params *p, const vp__target *t, int nin
     if (failed) vp__node_fail(n, failed);
     n->is_put = true;
     n->result = s;
-    n->write_region = region;
+    n->write_region = *region;
     n->target_offset = t->offset;
     memcpy(n->target_dims, t->dims, (size_t)t->ndim * sizeof(int64_t));
     memcpy(n->target_strides, t->strides, (size_t)t->ndim * sizeof(int64_t));
@@ -192,7 +191,7 @@ vp__error *vp__library_put(const vp__lib_params *p, const vp__target *t, int nin
     if (is_small(n) && inputs_ready(n)) {
         vp__spin_lock(&s->lock);
         sequence = s->log.sequence;
-        g = vp__log_try(&s->log, true, &region);
+        g = vp__log_try(&s->log, true, region);
         vp__spin_unlock(&s->lock);
     }
     if (g) {

@@ -54,9 +54,11 @@ void vp__library_issue(const vp__lib_params *p, vp_dtype dtype, int nin, vp__exp
                        int ndim, const int64_t *dims, const char *name, const char *where,
                        vp__value *out);
 
-/* Issues a write into target by index (SCATTER): in[] are the indices, then the value. */
-vp__error *vp__library_put(const vp__lib_params *p, const vp__target *t, int nin,
-                           vp__expr **in, const char *where);
+/* Issues a write into target by index (SCATTER): in[] are the indices, then the value.
+ * `region` is what counts as written, and is poisoned if the write fails. */
+vp__error *vp__library_put(const vp__lib_params *p, const vp__target *t,
+                           const vp__region *region, int nin, vp__expr **in,
+                           const char *where);
 
 /* Copies all of one storage to another of the same size, failures included. */
 bool vp__copy_storage(vp__storage *to, vp__storage *from, const char *where);

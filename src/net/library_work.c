@@ -109,7 +109,13 @@ static bool copy_next(vp__node *n, vp__core *core) {
     return false;
 }
 
-static const vp__work storage_copy_work = {.begin = copy_begin, .piece = copy_piece,
+/* A storage whose producer failed may never have got its memory. */
+static void storage_copy_piece(vp__node *n, int64_t i, vp__core *core) {
+    if (atomic_load_explicit(&n->in[0].storage->host, memory_order_relaxed))
+        copy_piece(n, i, core);
+}
+
+static const vp__work storage_copy_work = {.begin = copy_begin, .piece = storage_copy_piece,
                                            .next = copy_next, .deinit = deinit,
                                            .copies_poison = true};
 

@@ -83,8 +83,8 @@ void vp__node_fail(vp__node *n, vp__error *e) {
     vp__spin_unlock(&n->error_lock);
 }
 
-static vp__error *no_memory(const vp__node *n) {
-    return vp__error_new(VP_ERR_MEMORY, n->where, "%s: out of memory", n->name);
+vp__error *vp__node_no_memory(const vp__node *n) {
+    return vp__error_new(VP_ERR_MEMORY, n->where, "%s: out of memory for its result", n->name);
 }
 
 /* Ends the attaching of `waits` waiters to one counter; its progress mark stays. */
@@ -103,7 +103,7 @@ static void enter_reads(vp__node *n) {
                                   &waits);
         if (waits > before) n->home = in->storage->home; /* where its input will be */
         vp__spin_unlock(&in->storage->lock);
-        if (!in->group) vp__node_fail(n, no_memory(n));
+        if (!in->group) vp__node_fail(n, vp__node_no_memory(n));
     }
     attached(n, VP__WAIT_INPUT, waits);
 }
@@ -121,7 +121,7 @@ static void enter_write(vp__node *n) {
     n->write_sequence = s->log.sequence;
     n->write = vp__log_enter(&s->log, true, &n->write_region, n, VP__WAIT_STORE, &waits);
     vp__spin_unlock(&s->lock);
-    if (!n->write) vp__node_fail(n, no_memory(n));
+    if (!n->write) vp__node_fail(n, vp__node_no_memory(n));
     attached(n, VP__WAIT_STORE, waits);
 }
 
@@ -134,7 +134,7 @@ static void wait_for_stage(vp__node *n, vp__wait what) {
         vp__waitlist *list = what == VP__WAIT_SIZE ? &late->sized : &late->configured;
         if (vp__waitlist_is_closed(list)) continue;
         vp__waiter *w = vp__waiter_new(n, what);
-        if (!w) vp__node_fail(n, no_memory(n));
+        if (!w) vp__node_fail(n, vp__node_no_memory(n));
         else if (vp__waitlist_push(list, w)) waits++;
         else vp__waiter_free(w);
     }
@@ -231,8 +231,7 @@ static void placed(vp__node *n) {
                               memory_order_relaxed);
     vp__trace(VP__TR_PLACED, n->id, n->name, (uint64_t)n->home);
     /* A fresh result's dependents may now place themselves; for a put there is nobody. */
-    if (!n->is_put && n->result->late &&
-        !vp__waitlist_is_closed(&n->result->late->configured))
+    if (!n->is_put && n->result->late)
         vp__signals_deliver(vp__core_self(), vp__waitlist_close(&n->result->late->configured));
     vp__node_signal(n, VP__WAIT_INPUT);
 }

@@ -142,6 +142,9 @@ void vp__node_publish_size(vp__node *n);
 /* The error the node's inputs hand it, not retained; NULL if none. */
 vp__error *vp__node_inherited(const vp__node *n);
 
+/* The error of a node whose result finds no memory. */
+vp__error *vp__node_no_memory(const vp__node *n);
+
 /* Notes that the node failed; takes over the error. The first one counts. */
 void vp__node_fail(vp__node *n, vp__error *e);
 

@@ -66,7 +66,7 @@ void vp__node_store(vp__node *n) {
     vp__core *core = vp__core_self();
     vp__trace(VP__TR_STORE, n->id, n->name, 0);
     if (!n->error && !vp__storage_allocate(n->result))
-        vp__node_fail(n, vp__error_new(VP_ERR_MEMORY, n->where, "%s: out of memory", n->name));
+        vp__node_fail(n, vp__node_no_memory(n));
     if (!n->error) {
         if (n->work->store) n->work->store(n);
         else store_copy(n);
@@ -190,8 +190,7 @@ static void start(vp__core *core, vp__node *n) {
         vp__error *e = n->work->copies_poison ? NULL : vp__node_inherited(n);
         if (e) vp__node_fail(n, vp__error_retain(e));
         else if (!make_room(n))
-            vp__node_fail(n, vp__error_new(VP_ERR_MEMORY, n->where,
-                                           "%s: out of memory for its result", n->name));
+            vp__node_fail(n, vp__node_no_memory(n));
     }
     if (!n->error && !n->work->stores_only) {
         n->pieces = 1;

@@ -80,10 +80,12 @@ static inline f32v f32_max2(f32v a, f32v x) {
     return (f32v)_mm512_max_ps((__m512)x, (__m512)a);
 }
 static inline f64v f64_nan_from(f64v r, f64v x) {
-    return (f64v)_mm512_mask_mov_pd((__m512d)r, f64_saw(0, x, x), (__m512d)x);
+    const __mmask8 nan = _mm512_cmp_pd_mask((__m512d)x, (__m512d)x, _CMP_UNORD_Q);
+    return (f64v)_mm512_mask_mov_pd((__m512d)r, nan, (__m512d)x);
 }
 static inline f32v f32_nan_from(f32v r, f32v x) {
-    return (f32v)_mm512_mask_mov_ps((__m512)r, f32_saw(0, x, x), (__m512)x);
+    const __mmask16 nan = _mm512_cmp_ps_mask((__m512)x, (__m512)x, _CMP_UNORD_Q);
+    return (f32v)_mm512_mask_mov_ps((__m512)r, nan, (__m512)x);
 }
 
 #else /* narrower vectors: masks are vectors too */

@@ -54,14 +54,16 @@ const char *fuzz_end_text(const fuzz_result *r) {
     switch ((fuzz_end)r->end) {
     case FUZZ_RAN: return "ran to its end";
     case FUZZ_NOT_EMPTY:
-        snprintf(text, sizeof text, "left %lld nodes in flight after vp_sync", (long long)r->extra);
+        snprintf(text, sizeof text, "left %lld nodes in flight after vp_sync",
+                 (long long)r->extra);
         break;
     case FUZZ_LEAKED:
         snprintf(text, sizeof text, "left %lld more bytes in use than before it",
                  (long long)r->extra);
         break;
     case FUZZ_HELD:
-        snprintf(text, sizeof text, "kept %lld pieces of borrowed memory", (long long)r->extra);
+        snprintf(text, sizeof text, "kept %lld pieces of borrowed memory",
+                 (long long)r->extra);
         break;
     case FUZZ_CRASHED:
         if (WIFSIGNALED((int)r->extra))
@@ -79,7 +81,7 @@ const char *fuzz_end_text(const fuzz_result *r) {
     return text;
 }
 
-/* --- counters ---------------------------------------------------------------------------------- */
+/* --- counters ----------------------------------------------------------------------- */
 
 static void add_stats(driver *d, const fuzz_worker *w) {
     if (w->threads == 0) return; /* the reference has no net to speak of */
@@ -106,13 +108,20 @@ static void print_stats(const driver *d, double seconds) {
         const char *name;
         uint64_t value;
     } rows[] = {
-        {"issued", s->issued},       {"inlined", s->inlined},
-        {"executed", s->executed},   {"pieces", s->pieces},
-        {"split", s->split},         {"steals", s->steals},
-        {"moved", s->moved},         {"renamed", s->renamed},
-        {"stores_waited", s->stores_waited}, {"late_sizes", s->late_sizes},
-        {"limit_waits", s->limit_waits},     {"kernels", s->kernels},
-        {"elements", s->elements},   {"peak_bytes", (uint64_t)s->peak_bytes},
+        {"issued", s->issued},
+        {"inlined", s->inlined},
+        {"executed", s->executed},
+        {"pieces", s->pieces},
+        {"split", s->split},
+        {"steals", s->steals},
+        {"moved", s->moved},
+        {"renamed", s->renamed},
+        {"stores_waited", s->stores_waited},
+        {"late_sizes", s->late_sizes},
+        {"limit_waits", s->limit_waits},
+        {"kernels", s->kernels},
+        {"elements", s->elements},
+        {"peak_bytes", (uint64_t)s->peak_bytes},
     };
     printf("The net, over all programs and thread counts:\n");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -123,7 +132,7 @@ static void print_stats(const driver *d, double seconds) {
            (double)programs * d->o->ways / seconds);
 }
 
-/* --- blocks -------------------------------------------------------------------------------------- */
+/* --- blocks ------------------------------------------------------------------------- */
 
 static void compare(driver *d, const block *b) {
     for (int i = 0; i < b->count; i++) {
@@ -142,7 +151,8 @@ static void compare(driver *d, const block *b) {
                    : r->end == FUZZ_RAN ? "saw something else than the reference"
                                         : "; and saw something else than the reference");
             if (differs && b->text[0] && b->text[w])
-                fuzz_show_difference(b->text[0], b->text[w], fuzz_way_name(d->o->threads[w]));
+                fuzz_show_difference(b->text[0], b->text[w],
+                                     fuzz_way_name(d->o->threads[w]));
         }
         if (!good && d->failed == 0) d->first_failed = b->first + (uint64_t)i;
         if (!good && !d->o->keep_going) d->stopping = true;
@@ -192,7 +202,8 @@ static void ask(driver *d, group *g, int w, uint64_t first, int count) {
     c->leave_out = false;
     for (int i = 0; i < count; i++) c->result[i] = (fuzz_result){.end = FUZZ_MISSING};
     g->busy[w] = true;
-    fuzz_worker_ask(&g->worker[w]); /* a process that is gone shows when its reply is read */
+    fuzz_worker_ask(
+        &g->worker[w]); /* a process that is gone shows when its reply is read */
 }
 
 static void give_work(driver *d, group *g, int w) {
@@ -233,15 +244,17 @@ static void bury(driver *d, group *g, int w, fuzz_end end) {
     b->result[w][seed - b->first] = (fuzz_result){.end = (uint8_t)end, .extra = status};
     g->busy[w] = false;
     uint64_t rest = b->first + (uint64_t)b->count - (seed + 1);
-    if (rest) ask(d, g, w, seed + 1, (int)rest);
-    else finish_way(d, g, w);
+    if (rest)
+        ask(d, g, w, seed + 1, (int)rest);
+    else
+        finish_way(d, g, w);
 }
 
 static bool hangs(const fuzz_worker *w) {
     uint64_t since = atomic_load_explicit(&w->channel->since_ns, memory_order_relaxed);
     uint64_t now = fuzz_now();
-    return atomic_load_explicit(&w->channel->running, memory_order_relaxed) && now > since &&
-           now - since > fuzz_time_limit();
+    return atomic_load_explicit(&w->channel->running, memory_order_relaxed) &&
+           now > since && now - since > fuzz_time_limit();
 }
 
 /* One round: everybody gets work, then we wait for somebody. False when all is done. */
@@ -283,7 +296,8 @@ int fuzz_drive(const fuzz_options *o) {
     d.end_seed = o->count > UINT64_MAX - o->seed ? UINT64_MAX : o->seed + o->count;
     d.groups = calloc((size_t)o->jobs, sizeof *d.groups);
     if (!d.groups) return 1;
-    printf("Random programs from seed %llu on, the net with", (unsigned long long)o->seed);
+    printf("Random programs from seed %llu on, the net with",
+           (unsigned long long)o->seed);
     for (int w = 1; w < o->ways; w++) printf("%s %d", w > 1 ? "," : "", o->threads[w]);
     printf(" threads against one instruction at a time\n");
     for (int j = 0; j < o->jobs; j++)
@@ -292,8 +306,7 @@ int fuzz_drive(const fuzz_options *o) {
                 perror("vproc-fuzz: cannot start a worker");
                 return 1;
             }
-    while (turn(&d)) {
-    }
+    while (turn(&d)) {}
     double seconds = (double)(fuzz_now() - d.start_ns) / 1e9;
     uint64_t bad_ends = 0;
     for (int j = 0; j < o->jobs; j++)
@@ -307,9 +320,11 @@ int fuzz_drive(const fuzz_options *o) {
             bad_ends++;
         }
     free(d.groups);
-    if (d.failed && !o->keep_going) fuzz_replay(o, d.first_failed, true);
+    if (d.failed && !o->keep_going)
+        fuzz_replay(o, d.first_failed, true);
     else if (d.failed)
-        printf("See one with: vproc-fuzz --minimise %llu\n", (unsigned long long)d.first_failed);
+        printf("See one with: vproc-fuzz --minimise %llu\n",
+               (unsigned long long)d.first_failed);
     print_stats(&d, seconds);
     printf("%llu passed, %llu failed\n", (unsigned long long)d.passed,
            (unsigned long long)(d.failed + bad_ends));

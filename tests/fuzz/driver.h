@@ -17,15 +17,15 @@ typedef struct {
     fuzz_size size;
     int jobs;
     bool keep_going;
-    bool text; /* compare logs as text, program by program: slower, but shows what differed */
+    bool text;    /* compare logs as text: slower, but shows what differed */
     int attempts; /* of replaying, before a difference counts as gone */
 } fuzz_options;
 
 /* Returns the exit status. */
 int fuzz_drive(const fuzz_options *o);
 
-/* Prints a program, runs it every way and shows the first difference; with `minimise`, makes
- * it as small as the difference allows first. Returns the exit status. */
+/* Prints a program, runs it every way and shows the first difference; with `minimise`,
+ * makes it as small as the difference allows first. Returns the exit status. */
 int fuzz_replay(const fuzz_options *o, uint64_t seed, bool minimise);
 
 /* Prints the first line where the logs of the reference and another way differ. */

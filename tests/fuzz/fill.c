@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Elements: mostly small whole numbers, which meet, repeat and cancel, so that comparisons
- * and sorts have ties; sometimes the values where arithmetic is hard.
+ * Elements: mostly small whole numbers, which meet, repeat and cancel, so that
+ * comparisons and sorts have ties; sometimes the values where arithmetic is hard.
  */
 #include <float.h>
 #include <math.h>
@@ -21,7 +21,8 @@ static double real_value(uint64_t *r, bool single) {
     int what = fuzz_below(r, 32);
     if (what >= 10) return (double)fuzz_between(r, -16, 16) / 4;
     if (what >= 6) return ((double)fuzz_next(r) / 0x1p64 - 0.5) * 20;
-    static const double hard[] = {INFINITY, -INFINITY, 0.0, -0.0, 1e-300, 1e300, -1e10, 0.5};
+    static const double hard[] = {INFINITY, -INFINITY, 0.0,   -0.0,
+                                  1e-300,   1e300,     -1e10, 0.5};
     static const double hard_single[] = {INFINITY, -INFINITY, 0.0,  -0.0,
                                          1e-42,    1e38,      -1e5, 0.5};
     if (what >= 1) return (single ? hard_single : hard)[fuzz_below(r, 8)];
@@ -31,7 +32,7 @@ static double real_value(uint64_t *r, bool single) {
 
 static int64_t whole_value(uint64_t *r, const fuzz_instruction *in) {
     if ((in->kind == FUZZ_FROM && in->flag) || fuzz_below(r, 12))
-         return fuzz_between(r, in->low, in->high);
+        return fuzz_between(r, in->low, in->high);
     static const int64_t hard[] = {INT64_MIN, INT64_MAX, 127, -128, 255, 65535, 31, 64};
     return hard[fuzz_below(r, 8)];
 }
@@ -64,8 +65,10 @@ void fuzz_fill(const fuzz_instruction *in, void *values) {
                        : 0;
             f[0] = (float)d[0];
             f[1] = (float)d[1];
-            if (vp__dtype[in->dtype].real == VP_F32) memcpy(p, f, (size_t)size);
-            else memcpy(p, d, (size_t)size);
+            if (vp__dtype[in->dtype].real == VP_F32)
+                memcpy(p, f, (size_t)size);
+            else
+                memcpy(p, d, (size_t)size);
             break;
         }
     }

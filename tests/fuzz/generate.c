@@ -95,7 +95,8 @@ static bool step_gate(fuzz_gen *g) {
 static void observe(fuzz_gen *g, fuzz_kind kind, int x) {
     bool late = g->v[x].late || g->v[x].bad;
     bool uses = kind == FUZZ_READ || kind == FUZZ_MAP || kind == FUZZ_ITEM;
-    fuzz_operand o = {.kind = fuzz_defines[g->p->at[x].kind] == 'a' ? VP__IN_ARRAY : VP__IN_EXPR,
+    fuzz_operand o = {.kind = fuzz_defines[g->p->at[x].kind] == 'a' ? VP__IN_ARRAY
+                                                                    : VP__IN_EXPR,
                       .var = (int16_t)x};
     if (uses) o = fuzz_use(g, x);
     fuzz_instruction *n = fuzz_add(g, kind);
@@ -108,8 +109,9 @@ static void observe(fuzz_gen *g, fuzz_kind kind, int x) {
 }
 
 static bool step_observe(fuzz_gen *g) {
-    static const uint8_t kinds[] = {FUZZ_READ, FUZZ_READ, FUZZ_MAP,  FUZZ_ITEM, FUZZ_SIZE,
-                                    FUZZ_SIZE, FUZZ_SIZE, FUZZ_LOOK, FUZZ_WAIT, FUZZ_SYNC};
+    static const uint8_t kinds[] = {FUZZ_READ, FUZZ_READ, FUZZ_MAP,  FUZZ_ITEM,
+                                    FUZZ_SIZE, FUZZ_SIZE, FUZZ_SIZE, FUZZ_LOOK,
+                                    FUZZ_WAIT, FUZZ_SYNC};
     int kind = kinds[fuzz_below(&g->r, 10)];
     if (kind == FUZZ_MAP && g->maps_open && fuzz_chance(&g->r, 60)) {
         fuzz_add(g, FUZZ_UNMAP);
@@ -148,13 +150,13 @@ static const struct {
     bool (*step)(fuzz_gen *g);
     int weight;
 } steps[] = {
-    {fuzz_step_op, 240},      {fuzz_step_reduce, 80}, {fuzz_step_put, 110},
-    {fuzz_step_put_self, 45}, {fuzz_step_get, 75},    {step_let, 110},
-    {fuzz_step_view, 50},     {step_set, 35},         {step_drop, 20},
-    {fuzz_step_create, 45},   {fuzz_step_cast, 15},   {fuzz_step_along, 25},
-    {fuzz_step_matmul, 15},   {fuzz_step_reshape, 20},{fuzz_step_axes, 30},
-    {fuzz_step_join, 15},     {fuzz_step_repeat, 10}, {fuzz_step_take, 15},
-    {fuzz_step_find, 20},     {step_scope, 20},       {step_observe, 30},
+    {fuzz_step_op, 240},      {fuzz_step_reduce, 80},  {fuzz_step_put, 110},
+    {fuzz_step_put_self, 45}, {fuzz_step_get, 75},     {step_let, 110},
+    {fuzz_step_view, 50},     {step_set, 35},          {step_drop, 20},
+    {fuzz_step_create, 45},   {fuzz_step_cast, 15},    {fuzz_step_along, 25},
+    {fuzz_step_matmul, 15},   {fuzz_step_reshape, 20}, {fuzz_step_axes, 30},
+    {fuzz_step_join, 15},     {fuzz_step_repeat, 10},  {fuzz_step_take, 15},
+    {fuzz_step_find, 20},     {step_scope, 20},        {step_observe, 30},
     {step_gate, 20},
 };
 
@@ -196,7 +198,9 @@ void fuzz_generate(fuzz_program *p, uint64_t seed, fuzz_size size) {
             observe(&g, fuzz_chance(&g.r, 50) ? FUZZ_READ : FUZZ_MAP, i);
 }
 
-static uint64_t tuning_random(uint64_t seed) { return seed / FUZZ_SHARED * 0x9e3779b97f4a7c15u + 5; }
+static uint64_t tuning_random(uint64_t seed) {
+    return seed / FUZZ_SHARED * 0x9e3779b97f4a7c15u + 5;
+}
 
 bool fuzz_tuned_for_gates(uint64_t seed) {
     uint64_t r = tuning_random(seed);
@@ -209,7 +213,8 @@ void fuzz_tune(vp__tuning_t *t, uint64_t seed) {
     t->max_nodes = gates ? 10000 : fuzz_between(&r, 4, 64);
     t->inline_ns = fuzz_chance(&r, 60) ? 0 : fuzz_between(&r, 0, 1000);
     t->inline_elements = fuzz_chance(&r, 60) ? 0 : fuzz_between(&r, 0, 256);
-    t->piece_ns = fuzz_chance(&r, 50) ? fuzz_between(&r, 5, 50) : fuzz_between(&r, 50, 5000);
+    t->piece_ns =
+        fuzz_chance(&r, 50) ? fuzz_between(&r, 5, 50) : fuzz_between(&r, 50, 5000);
     t->flat_grain = 64 << fuzz_below(&r, 5);
     t->copy_bytes = fuzz_chance(&r, 30) ? 0 : fuzz_between(&r, 0, 16384);
     t->wake_ns = fuzz_chance(&r, 30) ? 0 : fuzz_between(&r, 0, 20000);

@@ -54,7 +54,8 @@ static fuzz_operand positions(fuzz_gen *g, int64_t dim, fuzz_shape *s) {
     if (fuzz_chance(&g->r, 15)) s->ndim = 2, s->dims[0] = 2, s->dims[1] = 3;
     bool wrong = fuzz_oops(g);
     if (dim == 0 && !wrong) s->ndim = 1, s->dims[0] = 0;
-    vp_dtype t = fuzz_chance(&g->r, 50) ? VP_I64 : (vp_dtype)(VP_I8 + fuzz_below(&g->r, 8));
+    vp_dtype t =
+        fuzz_chance(&g->r, 50) ? VP_I64 : (vp_dtype)(VP_I8 + fuzz_below(&g->r, 8));
     fuzz_instruction *n = fuzz_add(g, FUZZ_FROM);
     n->dtype = (uint8_t)t;
     n->seed = fuzz_next(&g->r);
@@ -98,7 +99,8 @@ static void note_advanced(advanced *a, int item, int at) {
 }
 
 /* Chooses a selection of an array. var is the array's variable, for masks made of it. */
-static void choose(fuzz_gen *g, choice *c, const fuzz_shape *s, int var, bool may_be_fancy) {
+static void choose(fuzz_gen *g, choice *c, const fuzz_shape *s, int var,
+                   bool may_be_fancy) {
     memset(c, 0, sizeof *c);
     fuzz_shape sub = {.bad = s->bad, .late = s->late};
     advanced adv = {.first = -1};
@@ -125,7 +127,8 @@ static void choose(fuzz_gen *g, choice *c, const fuzz_shape *s, int var, bool ma
                 memcpy(over.dims, s->dims + axis, (size_t)m * sizeof over.dims[0]);
                 if (fuzz_oops(g)) over.dims[0]++, sub.bad = true;
                 it->array = mask(g, &over, axis == 0 ? var : -1);
-                own = (fuzz_shape){.ndim = 1, .late = true, .dims = {fuzz_elements(&over)}};
+                own =
+                    (fuzz_shape){.ndim = 1, .late = true, .dims = {fuzz_elements(&over)}};
                 axis += m - 1;
             } else {
                 it->array = positions(g, dim, &own);
@@ -133,7 +136,7 @@ static void choose(fuzz_gen *g, choice *c, const fuzz_shape *s, int var, bool ma
             c->fancy = true;
             note_advanced(&adv, c->count, sub.ndim);
             if (!fuzz_shapes_meet(&adv.index, &own)) {
-                /* Masks beside other index arrays rarely fit; that they do not is seen late. */
+                /* A mask beside other index arrays rarely fits; that is seen late. */
                 if (!adv.index.late) adv.index.bad = true;
                 fancy = false;
             }
@@ -141,13 +144,16 @@ static void choose(fuzz_gen *g, choice *c, const fuzz_shape *s, int var, bool ma
             axis++;
         } else if (what < 70) {
             *it = range_item(g, dim);
-            if (fuzz_oops(g) && fuzz_chance(&g->r, 30)) it->step = 0, sub.bad = true;
-            else sub.dims[sub.ndim++] = range_length(it, dim);
+            if (fuzz_oops(g) && fuzz_chance(&g->r, 30))
+                it->step = 0, sub.bad = true;
+            else
+                sub.dims[sub.ndim++] = range_length(it, dim);
             axis++;
         } else if (what < 85 && (dim > 0 || fuzz_oops(g))) {
             it->kind = VP__SEL_INDEX;
             bool wrong = dim == 0 || fuzz_oops(g);
-            it->start = wrong ? dim + fuzz_below(&g->r, 3) : fuzz_between(&g->r, -dim, dim - 1);
+            it->start =
+                wrong ? dim + fuzz_below(&g->r, 3) : fuzz_between(&g->r, -dim, dim - 1);
             if (s->late) it->start = 0;
             sub.bad |= wrong;
             note_advanced(&adv, c->count, sub.ndim);
@@ -176,7 +182,8 @@ static void choose(fuzz_gen *g, choice *c, const fuzz_shape *s, int var, bool ma
     r->bad |= adv.index.bad;
 }
 
-static fuzz_instruction *add_get(fuzz_gen *g, fuzz_operand x, bool late, const choice *c) {
+static fuzz_instruction *add_get(fuzz_gen *g, fuzz_operand x, bool late,
+                                 const choice *c) {
     fuzz_instruction *n = fuzz_add(g, FUZZ_GET);
     n->in[0] = x;
     n->nin = 1;
@@ -199,7 +206,8 @@ bool fuzz_step_get(fuzz_gen *g) {
     if (!is_modest(g, &c.result)) return true; /* its index arrays are left over */
     const fuzz_var v = g->v[x];
     add_get(g, fuzz_use(g, x), s.late && c.fancy, &c);
-    fuzz_define(g, (vp_dtype)v.dtype, &c.result)->plain = !c.fancy && (v.plain || v.array);
+    fuzz_define(g, (vp_dtype)v.dtype, &c.result)->plain =
+        !c.fancy && (v.plain || v.array);
     return true;
 }
 
@@ -249,15 +257,18 @@ bool fuzz_step_find(fuzz_gen *g) {
     n->flag = fuzz_chance(&g->r, 65);
     n->in[0] = o;
     n->nin = 1;
-    fuzz_shape r = {.ndim = n->flag ? 1 : 2, .late = true, .bad = s.bad,
+    fuzz_shape r = {.ndim = n->flag ? 1 : 2,
+                    .late = true,
+                    .bad = s.bad,
                     .dims = {fuzz_elements(&s), s.ndim}};
     fuzz_define(g, VP_I64, &r);
     return true;
 }
 
-/* --- writing ----------------------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------------------ */
 
-static void add_put(fuzz_gen *g, int target, const choice *c, fuzz_operand value, bool waits) {
+static void add_put(fuzz_gen *g, int target, const choice *c, fuzz_operand value,
+                    bool waits) {
     fuzz_instruction *n = fuzz_add(g, FUZZ_PUT);
     n->in[0] = (fuzz_operand){.kind = VP__IN_ARRAY, .var = (int16_t)target};
     n->in[1] = value;
@@ -299,8 +310,8 @@ static void keep_whole(choice *c, const fuzz_shape *s) {
     c->result = *s;
 }
 
-/* A[1:] = A[:-1], A[...] = A.T, A[::2] = A[1::2] and their like, some with an operation in
- * between: the node must not see what it writes. */
+/* A[1:] = A[:-1], A[...] = A.T, A[...] = A[::-1] and their like, some with an operation
+ * in between: the node must not see what it writes. */
 bool fuzz_step_put_self(fuzz_gen *g) {
     int a = fuzz_pick_or_make(g, FUZZ_ARRAY);
     const fuzz_var v = g->v[a];
@@ -320,8 +331,10 @@ bool fuzz_step_put_self(fuzz_gen *g) {
         from.count = to.count = axis + 1;
         fuzz_item *up = &to.item[axis], *down = &from.item[axis];
         if (fuzz_chance(&g->r, 50)) up = &from.item[axis], down = &to.item[axis];
-        *up = (fuzz_item){.kind = VP__SEL_RANGE, .step = 1, .has_start = true, .start = shift};
-        *down = (fuzz_item){.kind = VP__SEL_RANGE, .step = 1, .has_stop = true, .stop = -shift};
+        *up = (fuzz_item){
+            .kind = VP__SEL_RANGE, .step = 1, .has_start = true, .start = shift};
+        *down = (fuzz_item){
+            .kind = VP__SEL_RANGE, .step = 1, .has_stop = true, .stop = -shift};
         from.result.dims[axis] = to.result.dims[axis] = range_length(up, dim);
         add_get(g, self, false, &from);
     } else if (what == 2 && s.ndim >= 2 && s.dims[0] == s.dims[s.ndim - 1] &&

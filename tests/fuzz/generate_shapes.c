@@ -106,8 +106,10 @@ static fuzz_shape squeeze(fuzz_gen *g, fuzz_instruction *n, const fuzz_shape *s)
     r.ndim = 0;
     int one = -1;
     for (int i = 0; i < s->ndim; i++) {
-        if (s->dims[i] == 1) one = i;
-        else r.dims[r.ndim++] = s->dims[i];
+        if (s->dims[i] == 1)
+            one = i;
+        else
+            r.dims[r.ndim++] = s->dims[i];
     }
     if (one < 0 && s->ndim && fuzz_oops(g)) one = 0, r.bad = true;
     if (one < 0 || s->late || fuzz_chance(&g->r, 50)) return r;
@@ -176,10 +178,11 @@ bool fuzz_step_join(fuzz_gen *g) {
     if (fuzz_elements(&s) > g->budget / 4) return false;
     int count = 1 + fuzz_below(&g->r, FUZZ_INPUTS);
     fuzz_operand in[FUZZ_INPUTS] = {fuzz_use(g, x)};
-    int axis = fuzz_below(&g->r, s.ndim + stack ? s.ndim + stack : 1);
+    int axis = fuzz_below(&g->r, s.ndim + stack > 0 ? s.ndim + stack : 1);
     fuzz_shape r = s;
     if (stack) {
-        memmove(r.dims + axis + 1, r.dims + axis, (size_t)(s.ndim - axis) * sizeof r.dims[0]);
+        memmove(r.dims + axis + 1, r.dims + axis,
+                (size_t)(s.ndim - axis) * sizeof r.dims[0]);
         r.dims[axis] = count;
         r.ndim++;
     }
@@ -247,8 +250,10 @@ bool fuzz_step_repeat(fuzz_gen *g) {
     } else {
         int axis = s.ndim ? fuzz_below(&g->r, s.ndim) : 0;
         n->low = fuzz_below(&g->r, 4);
-        if (s.ndim) r.dims[axis] *= n->low;
-        else r.bad = true;
+        if (s.ndim)
+            r.dims[axis] *= n->low;
+        else
+            r.bad = true;
         if (fuzz_oops(g)) n->low = -1, r.bad = true;
         n->axes[0] = (int8_t)axis;
     }

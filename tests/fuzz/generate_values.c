@@ -13,8 +13,11 @@ bool fuzz_step_create(fuzz_gen *g) {
     vp_dtype t = fuzz_dtype_random(g);
     if (fuzz_oops(g)) {
         s.bad = true;
-        if (fuzz_chance(&g->r, 30)) t = (vp_dtype)(13 + fuzz_below(&g->r, 3));
-        else if (s.ndim) s.dims[fuzz_below(&g->r, s.ndim)] = fuzz_chance(&g->r, 50) ? -2 : INT64_MAX / 3;
+        if (fuzz_chance(&g->r, 30))
+            t = (vp_dtype)(13 + fuzz_below(&g->r, 3));
+        else if (s.ndim)
+            s.dims[fuzz_below(&g->r, s.ndim)] =
+                fuzz_chance(&g->r, 50) ? -2 : INT64_MAX / 3;
     }
     int what = s.bad ? fuzz_below(&g->r, 3) : fuzz_below(&g->r, 12);
     fuzz_instruction *in;
@@ -43,7 +46,8 @@ bool fuzz_step_create(fuzz_gen *g) {
         s = (fuzz_shape){.ndim = 1};
         /* ceil((stop - start) / step), in whole quarters */
         if (in->x[1] > in->x[0] && in->x[2] > 0) {
-            int64_t span = (int64_t)((in->x[1] - in->x[0]) * 4), step = (int64_t)(in->x[2] * 4);
+            int64_t span = (int64_t)((in->x[1] - in->x[0]) * 4),
+                    step = (int64_t)(in->x[2] * 4);
             s.dims[0] = (span + step - 1) / step;
         }
         break;
@@ -86,6 +90,8 @@ bool fuzz_step_create(fuzz_gen *g) {
     in->dtype = (uint8_t)t;
     if (what != 3 && what != 4 && what != 5) in->column = fuzz_chance(&g->r, 20);
     fuzz_set_shape(in, &s);
+    if (s.bad) /* nobody should take an absurd shape as a model */
+        for (int i = 0; i < s.ndim; i++) s.dims[i] = 2;
     if (t == VP_AUTO) t = VP_F64;
     fuzz_define(g, vp__dtype_is_valid(t) ? t : VP_F64, &s);
     return true;
@@ -107,8 +113,13 @@ static int row_for(fuzz_gen *g, int arity, const vp__optype *types, vp_dtype *re
 }
 
 static vp__optype type_of(const fuzz_operand *o, vp_dtype t) {
-    static const int8_t weak[] = {-1, -1, VP__WEAK_BOOL, VP__WEAK_INT, VP__WEAK_INT,
-                                  VP__WEAK_FLOAT, VP__WEAK_COMPLEX};
+    static const int8_t weak[] = {-1,
+                                  -1,
+                                  VP__WEAK_BOOL,
+                                  VP__WEAK_INT,
+                                  VP__WEAK_INT,
+                                  VP__WEAK_FLOAT,
+                                  VP__WEAK_COMPLEX};
     return (vp__optype){t == VP_AUTO ? VP_I64 : t, weak[o->kind]};
 }
 
@@ -232,8 +243,10 @@ bool fuzz_step_reduce(fuzz_gen *g) {
     uint32_t axes = choose_axes(g, n, s.ndim, &bad);
     fuzz_shape r = {.late = s.late, .bad = bad};
     for (int i = 0; i < s.ndim; i++) {
-        if (!(axes >> i & 1)) r.dims[r.ndim++] = s.dims[i];
-        else if (n->flag) r.dims[r.ndim++] = 1;
+        if (!(axes >> i & 1))
+            r.dims[r.ndim++] = s.dims[i];
+        else if (n->flag)
+            r.dims[r.ndim++] = 1;
     }
     if (empty_fails && fuzz_elements(&s) == 0 && fuzz_elements(&r) != 0) r.bad = true;
     if (r.ndim == 0) r.late = false;

@@ -2,8 +2,8 @@
  *
  * What the parts of the generator share: the program so far and a model of its variables.
  * The model knows types and shapes, not values, and only steers: most instructions should
- * make sense, and none should make an array of millions of elements. Where it is wrong, the
- * instruction fails in the net and in the reference alike.
+ * make sense, and none should make an array of millions of elements. Where it is wrong,
+ * the instruction fails in the net and in the reference alike.
  */
 #ifndef FUZZ_GENERATOR_H
 #define FUZZ_GENERATOR_H
@@ -13,11 +13,11 @@
 #include "random.h"
 
 typedef struct {
-    bool array;  /* a name; else an expression */
-    bool live;   /* in scope, not dropped, not used up */
-    bool bad;    /* poisoned, as far as the model knows */
-    bool late;   /* dims are bounds: the true ones are known only to the program */
-    bool plain;  /* an expression that vp_view takes */
+    bool array; /* a name; else an expression */
+    bool live;  /* in scope, not dropped, not used up */
+    bool bad;   /* poisoned, as far as the model knows */
+    bool late;  /* dims are bounds: the true ones are known only to the program */
+    bool plain; /* an expression that vp_view takes */
     uint8_t dtype;
     int8_t ndim;
     int8_t depth; /* of its scope */
@@ -66,8 +66,8 @@ int fuzz_pick_or_make(fuzz_gen *g, int what);
 /* The operand that a variable is; an expression is used up. */
 fuzz_operand fuzz_use(fuzz_gen *g, int var);
 fuzz_operand fuzz_scalar(fuzz_gen *g, vp_dtype like);
-/* An operand that broadcasts with (or, with `into`, to) a shape; *s and *dtype say what it
- * is, *dtype is VP_AUTO for a C number. */
+/* An operand that broadcasts with (or, with `into`, to) a shape; *s and *dtype say what
+ * it is, *dtype is VP_AUTO for a C number. */
 fuzz_operand fuzz_partner(fuzz_gen *g, const fuzz_shape *with, bool into, vp_dtype like,
                           fuzz_shape *s, vp_dtype *dtype);
 /* A new array or expression of this type and shape; returns its variable. */

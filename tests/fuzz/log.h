@@ -26,7 +26,7 @@ void fuzz_log_number(fuzz_log *log, int instruction, const char *what, int64_t v
 void fuzz_log_failure(fuzz_log *log, int instruction, const char *what, vp_status status,
                       const char *message);
 /* Elements, compact in row-major order. */
-void fuzz_log_array(fuzz_log *log, int instruction, const char *what, vp_dtype dtype, int ndim,
-                    const int64_t *dims, const void *elements);
+void fuzz_log_array(fuzz_log *log, int instruction, const char *what, vp_dtype dtype,
+                    int ndim, const int64_t *dims, const void *elements);
 
 #endif

@@ -16,7 +16,8 @@
 static void usage(FILE *to) {
     fputs("usage: vproc-fuzz [options]\n"
           "  --seed N        the first seed (default 1), or `random`\n"
-          "  --count N       how many programs (default 10000, or until --seconds are over)\n"
+          "  --count N       how many programs (default 10000, or until --seconds are "
+          "over)\n"
           "  --seconds S     stop after this time\n"
           "  --threads LIST  thread counts of the net (default 1,2,4,8)\n"
           "  --size S        small (default) or medium: how large arrays are\n"
@@ -26,7 +27,8 @@ static void usage(FILE *to) {
           "  --print SEED    print a program\n"
           "  --replay SEED   print a program, run it, show the first difference\n"
           "  --minimise SEED the same, made as small as it still fails\n"
-          "  --run SEED      run a program in this process as VP_SYNC and VP_THREADS say, for\n"
+          "  --run SEED      run a program in this process as VP_SYNC and VP_THREADS "
+          "say, for\n"
           "                  a debugger; print what it saw\n"
           "  --only LIST     with --run: only these instructions, such as 0,1,17\n"
           "  --attempts N    how often replaying tries (default 20)\n",
@@ -67,7 +69,8 @@ static void read_only(const char *list) {
     while (*list) {
         char *end;
         long n = strtol(list, &end, 10);
-        if (end == list || n < 0 || n >= FUZZ_MAX) fail("not a list of instructions: ", list);
+        if (end == list || n < 0 || n >= FUZZ_MAX)
+            fail("not a list of instructions: ", list);
         only[n] = true;
         list = *end == ',' ? end + 1 : end;
     }
@@ -95,7 +98,10 @@ int main(int argc, char **argv) {
     if (argc == 5 && !strcmp(argv[1], "--worker"))
         return fuzz_work(atoi(argv[2]), atoi(argv[3]), atoi(argv[4]));
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    fuzz_options o = {.seed = 1, .count = 0, .size = FUZZ_SMALL, .attempts = 20,
+    fuzz_options o = {.seed = 1,
+                      .count = 0,
+                      .size = FUZZ_SMALL,
+                      .attempts = 20,
                       .jobs = cpus > 8 ? (int)(cpus / 4) : 1};
     read_threads(&o, "1,2,4,8");
     enum { DRIVE, PRINT, REPLAY, MINIMISE, RUN } mode = DRIVE;
@@ -117,22 +123,34 @@ int main(int argc, char **argv) {
         i++;
         if (!strcmp(option, "--seed") && value && !strcmp(value, "random"))
             o.seed = (uint64_t)time(NULL) * 1000000;
-        else if (!strcmp(option, "--seed")) o.seed = number(value, option);
-        else if (!strcmp(option, "--count")) o.count = number(value, option);
-        else if (!strcmp(option, "--seconds")) o.seconds = (double)number(value, option);
-        else if (!strcmp(option, "--threads")) read_threads(&o, value);
-        else if (!strcmp(option, "--jobs")) o.jobs = (int)number(value, option);
-        else if (!strcmp(option, "--attempts")) o.attempts = (int)number(value, option);
+        else if (!strcmp(option, "--seed"))
+            o.seed = number(value, option);
+        else if (!strcmp(option, "--count"))
+            o.count = number(value, option);
+        else if (!strcmp(option, "--seconds"))
+            o.seconds = (double)number(value, option);
+        else if (!strcmp(option, "--threads"))
+            read_threads(&o, value);
+        else if (!strcmp(option, "--jobs"))
+            o.jobs = (int)number(value, option);
+        else if (!strcmp(option, "--attempts"))
+            o.attempts = (int)number(value, option);
         else if (!strcmp(option, "--size") && value && !strcmp(value, "small"))
             o.size = FUZZ_SMALL;
         else if (!strcmp(option, "--size") && value && !strcmp(value, "medium"))
             o.size = FUZZ_MEDIUM;
-        else if (!strcmp(option, "--print")) seed = number(value, option), mode = PRINT;
-        else if (!strcmp(option, "--replay")) seed = number(value, option), mode = REPLAY;
-        else if (!strcmp(option, "--minimise")) seed = number(value, option), mode = MINIMISE;
-        else if (!strcmp(option, "--run")) seed = number(value, option), mode = RUN;
-        else if (!strcmp(option, "--only") && value) read_only(value);
-        else fail("no such option: ", option);
+        else if (!strcmp(option, "--print"))
+            seed = number(value, option), mode = PRINT;
+        else if (!strcmp(option, "--replay"))
+            seed = number(value, option), mode = REPLAY;
+        else if (!strcmp(option, "--minimise"))
+            seed = number(value, option), mode = MINIMISE;
+        else if (!strcmp(option, "--run"))
+            seed = number(value, option), mode = RUN;
+        else if (!strcmp(option, "--only") && value)
+            read_only(value);
+        else
+            fail("no such option: ", option);
     }
     if (o.jobs < 1 || o.jobs > 64) fail("--jobs must be from 1 to ", "64");
     if (o.count == 0) o.count = o.seconds > 0 ? UINT64_MAX : 10000;

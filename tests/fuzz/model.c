@@ -49,7 +49,8 @@ fuzz_shape fuzz_shape_of(const fuzz_var *v) {
 }
 
 fuzz_shape fuzz_shape_random(fuzz_gen *g) {
-    static const uint8_t axes[20] = {0, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 3, 4, 4, 0};
+    static const uint8_t axes[20] = {0, 1, 1, 1, 1, 1, 1, 1, 2, 2,
+                                     2, 2, 2, 2, 3, 3, 3, 4, 4, 0};
     fuzz_shape s = {.ndim = axes[fuzz_below(&g->r, 20)]};
     if (s.ndim == 0 && fuzz_chance(&g->r, 25)) s.ndim = 5 + fuzz_below(&g->r, 2);
     int64_t most = 40;
@@ -69,7 +70,8 @@ fuzz_shape fuzz_shape_random(fuzz_gen *g) {
 
 vp_dtype fuzz_dtype_random(fuzz_gen *g) {
     /* The common ones more often, so that types meet. */
-    static const uint8_t often[] = {VP_F64, VP_F64, VP_F32, VP_I64, VP_I32, VP_BOOL, VP_U8};
+    static const uint8_t often[] = {VP_F64, VP_F64,  VP_F32, VP_I64,
+                                    VP_I32, VP_BOOL, VP_U8};
     if (fuzz_chance(&g->r, 50)) return (vp_dtype)often[fuzz_below(&g->r, 7)];
     return (vp_dtype)fuzz_below(&g->r, VP__NDTYPES);
 }
@@ -238,5 +240,6 @@ fuzz_operand fuzz_partner(fuzz_gen *g, const fuzz_shape *with, bool into, vp_dty
     *s = own;
     *dtype = fuzz_chance(&g->r, 50) ? like : fuzz_dtype_random(g);
     if (*dtype == VP_AUTO) *dtype = VP_F64;
-    return fuzz_use(g, fuzz_make(g, fuzz_chance(&g->r, 40) ? FUZZ_ARRAY : FUZZ_EXPR, *dtype, &own));
+    return fuzz_use(
+        g, fuzz_make(g, fuzz_chance(&g->r, 40) ? FUZZ_ARRAY : FUZZ_EXPR, *dtype, &own));
 }

@@ -28,7 +28,9 @@ static void print_operand(const fuzz_operand *o) {
     case VP__IN_BOOL: printf(o->i ? "true" : "false"); break;
     case VP__IN_INT: printf("%" PRId64, o->i); break;
     case VP__IN_UINT: printf("%" PRIu64 "u", (uint64_t)o->i); break;
-    case VP__IN_FLOAT: printf("%.17g%s", o->f[0], o->f[0] == (int)o->f[0] ? ".0" : ""); break;
+    case VP__IN_FLOAT:
+        printf("%.17g%s", o->f[0], o->f[0] == (int)o->f[0] ? ".0" : "");
+        break;
     case VP__IN_COMPLEX: printf("%.17g + %.17g * I", o->f[0], o->f[1]); break;
     }
 }
@@ -78,11 +80,13 @@ static void print_items(const fuzz_instruction *in) {
                        it->stop, it->step);
             else if (it->has_start && it->step == 1)
                 printf("vp_from_index(%" PRId64 ")", it->start);
-            else if (it->has_stop && it->step == 1) printf("vp_until(%" PRId64 ")", it->stop);
-            else if (!it->has_start && !it->has_stop) printf("vp_every(%" PRId64 ")", it->step);
+            else if (it->has_stop && it->step == 1)
+                printf("vp_until(%" PRId64 ")", it->stop);
+            else if (!it->has_start && !it->has_stop)
+                printf("vp_every(%" PRId64 ")", it->step);
             else { /* one end and a step: no macro has this */
-                printf("(vp_sel){VP__SEL_RANGE, %d, %d, %" PRId64 ", %" PRId64 ", %" PRId64
-                       "}",
+                printf("(vp_sel){VP__SEL_RANGE, %d, %d, %" PRId64 ", %" PRId64
+                       ", %" PRId64 "}",
                        it->has_start, it->has_stop, it->start, it->stop, it->step);
             }
             break;
@@ -114,8 +118,13 @@ static void print_elements(const fuzz_instruction *in) {
         case VP_U64: printf(" %" PRIu64, *(const uint64_t *)p); break;
         case VP_F32: printf(" %.9g", (double)*(const float *)p); break;
         case VP_F64: printf(" %.17g", *(const double *)p); break;
-        case VP_C64: printf(" %.9g%+.9gi", (double)((const float *)p)[0], (double)((const float *)p)[1]); break;
-        case VP_C128: printf(" %.17g%+.17gi", ((const double *)p)[0], ((const double *)p)[1]); break;
+        case VP_C64:
+            printf(" %.9g%+.9gi", (double)((const float *)p)[0],
+                   (double)((const float *)p)[1]);
+            break;
+        case VP_C128:
+            printf(" %.17g%+.17gi", ((const double *)p)[0], ((const double *)p)[1]);
+            break;
         case VP_AUTO: break;
         }
     }
@@ -141,7 +150,8 @@ static void print_call(const fuzz_instruction *in) {
         printf(")");
         break;
     case FUZZ_ARANGE:
-        printf("vp_arange(%s, %g, %g, %g)", dtype_name(in->dtype), in->x[0], in->x[1], in->x[2]);
+        printf("vp_arange(%s, %g, %g, %g)", dtype_name(in->dtype), in->x[0], in->x[1],
+               in->x[2]);
         break;
     case FUZZ_LINSPACE:
         printf("vp_linspace(%s, %g, %g, %" PRId64 ")", dtype_name(in->dtype), in->x[0],
@@ -182,7 +192,8 @@ static void print_call(const fuzz_instruction *in) {
         printf(", %s)", dtype_name(in->dtype));
         break;
     case FUZZ_REDUCE:
-        printf("vp_%s(", in->op < VP__NOPS ? vp__ops[in->op].name : composed[in->op - VP__MEAN]);
+        printf("vp_%s(",
+               in->op < VP__NOPS ? vp__ops[in->op].name : composed[in->op - VP__MEAN]);
         print_operands(in);
         printf(", ");
         print_axes(in);
@@ -300,8 +311,10 @@ static void print_call(const fuzz_instruction *in) {
         printf(", /* as */ %s)", dtype_name(in->dtype));
         break;
     case FUZZ_SIZE:
-        if (in->axes[0] % 2) printf("vp_dim(");
-        else printf("vp_size(");
+        if (in->axes[0] % 2)
+            printf("vp_dim(");
+        else
+            printf("vp_size(");
         print_operands(in);
         if (in->axes[0] % 2) printf(", %d", in->axes[0]);
         printf(")");
@@ -315,16 +328,18 @@ void fuzz_print(const fuzz_program *p, const bool *kept) {
     vp__tuning_t t = {0};
     fuzz_tune(&t, p->seed);
     printf("/* seed %" PRIu64 "; inline_ns %lld, inline_elements %lld, piece_ns %lld, "
-           "flat_grain %lld,\n   copy_bytes %lld, max_nodes %lld, wake_ns %lld, spin_ns %lld */\n",
-           p->seed, (long long)t.inline_ns, (long long)t.inline_elements, (long long)t.piece_ns,
-           (long long)t.flat_grain, (long long)t.copy_bytes, (long long)t.max_nodes,
-           (long long)t.wake_ns, (long long)t.spin_ns);
+           "flat_grain %lld,\n   copy_bytes %lld, max_nodes %lld, wake_ns %lld, spin_ns "
+           "%lld */\n",
+           p->seed, (long long)t.inline_ns, (long long)t.inline_elements,
+           (long long)t.piece_ns, (long long)t.flat_grain, (long long)t.copy_bytes,
+           (long long)t.max_nodes, (long long)t.wake_ns, (long long)t.spin_ns);
     for (int i = 0; i < p->count; i++) {
         if (kept && !kept[i]) continue;
         const fuzz_instruction *in = &p->at[i];
         char defines = fuzz_defines[in->kind];
         printf("/* i%-3d */ ", i);
-        if (defines) printf("%s %c%d = ", defines == 'a' ? "vp_array" : "vp_expr", defines, i);
+        if (defines)
+            printf("%s %c%d = ", defines == 'a' ? "vp_array" : "vp_expr", defines, i);
         print_call(in);
         printf(";\n");
     }

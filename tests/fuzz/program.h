@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A random program: a list of instruction records. A program is a function of its seed and
- * nothing else, so a seed is a test case; the records are data, so a program can be printed,
- * run with some of its instructions left out (that is how a failing one is made small), and
- * run by processes that share nothing but the seed.
+ * A random program: a list of instruction records. A program is a function of its seed
+ * and nothing else, so a seed is a test case; the records are data, so a program can be
+ * printed, run with some of its instructions left out (that is how a failing one is made
+ * small), and run by processes that share nothing but the seed.
  */
 #ifndef FUZZ_PROGRAM_H
 #define FUZZ_PROGRAM_H
@@ -22,26 +22,29 @@ enum {
     FUZZ_SHARED = 32, /* consecutive seeds that run with the same thresholds */
 };
 
-/* What an instruction does. The variable it defines, an array (a) or an expression (e), has
- * the instruction's own number. */
+/* What an instruction does. The variable it defines, an array (a) or an expression (e),
+ * has the instruction's own number. */
 #define FUZZ_KINDS(KIND)                                                                 \
-    KIND(FROM, 'e') KIND(FULL, 'e') KIND(ARANGE, 'e') KIND(LINSPACE, 'e') KIND(EYE, 'e') \
-    KIND(COUNTER, 'e') KIND(EMPTY, 'a') KIND(BORROW, 'a')                                \
-    KIND(OP, 'e') KIND(CAST, 'e') KIND(REDUCE, 'e') KIND(ALONG, 'e') KIND(MATMUL, 'e')   \
-    KIND(RESHAPE, 'e') KIND(PERMUTE, 'e') KIND(BROADCAST, 'e') KIND(SQUEEZE, 'e')        \
-    KIND(EXPAND, 'e') KIND(FLIP, 'e') KIND(JOIN, 'e') KIND(TILE, 'e') KIND(REPEAT, 'e')  \
-    KIND(GET, 'e') KIND(TAKE, 'e') KIND(FIND, 'e')                                       \
-    KIND(LET, 'a') KIND(VIEW, 'a') KIND(SET, 0) KIND(PUT, 0) KIND(DROP, 0)               \
-    KIND(BEGIN, 0) KIND(END, 0) KIND(KEEP, 0)                                            \
-    KIND(GATE, 'e') KIND(OPEN, 0)                                                        \
-    KIND(READ, 0) KIND(MAP, 0) KIND(UNMAP, 0) KIND(ITEM, 0) KIND(SIZE, 0) KIND(LOOK, 0)  \
-    KIND(WAIT, 0) KIND(SYNC, 0)
+    KIND(FROM, 'e')                                                                      \
+    KIND(FULL, 'e')                                                                      \
+    KIND(ARANGE, 'e') KIND(LINSPACE, 'e') KIND(EYE, 'e') KIND(COUNTER, 'e')              \
+        KIND(EMPTY, 'a') KIND(BORROW, 'a') KIND(OP, 'e') KIND(CAST, 'e')                 \
+            KIND(REDUCE, 'e') KIND(ALONG, 'e') KIND(MATMUL, 'e') KIND(RESHAPE, 'e')      \
+                KIND(PERMUTE, 'e') KIND(BROADCAST, 'e') KIND(SQUEEZE, 'e')               \
+                    KIND(EXPAND, 'e') KIND(FLIP, 'e') KIND(JOIN, 'e') KIND(TILE, 'e')    \
+                        KIND(REPEAT, 'e') KIND(GET, 'e') KIND(TAKE, 'e') KIND(FIND, 'e') \
+                            KIND(LET, 'a') KIND(VIEW, 'a') KIND(SET, 0) KIND(PUT, 0)     \
+                                KIND(DROP, 0) KIND(BEGIN, 0) KIND(END, 0) KIND(KEEP, 0)  \
+                                    KIND(GATE, 'e') KIND(OPEN, 0) KIND(READ, 0)          \
+                                        KIND(MAP, 0) KIND(UNMAP, 0) KIND(ITEM, 0)        \
+                                            KIND(SIZE, 0) KIND(LOOK, 0) KIND(WAIT, 0)    \
+                                                KIND(SYNC, 0)
 
 typedef enum {
 #define KIND(id, defines) FUZZ_##id,
     FUZZ_KINDS(KIND)
 #undef KIND
-    FUZZ_NKINDS
+        FUZZ_NKINDS
 } fuzz_kind;
 
 /* 'a' or 'e' for what an instruction defines, 0 for nothing. */
@@ -62,15 +65,16 @@ typedef struct {
 } fuzz_item;
 
 typedef struct {
-    uint8_t kind;     /* fuzz_kind */
-    uint8_t dtype;    /* vp_dtype or VP_AUTO */
-    bool column;      /* a column-major shape */
-    bool flag;        /* FROM: no values outside the range; FIND: flat; JOIN: stack; REDUCE: keepdims; BORROW: writable;
-                         GATE: the size is held back too; EMPTY: written in two halves */
-    bool late;        /* it waits for the size of an operand that may come late */
-    int op;           /* a row, a reduction, or what ALONG does */
-    int8_t ndim;      /* of the shape; -1: no shape */
-    int8_t naxes;     /* -1: every axis */
+    uint8_t kind;  /* fuzz_kind */
+    uint8_t dtype; /* vp_dtype or VP_AUTO */
+    bool column;   /* a column-major shape */
+    /* FROM: no values outside the range. FIND: flat. JOIN: stack. REDUCE: keepdims.
+     * BORROW: writable. GATE: the size is held back too. EMPTY: written in two halves. */
+    bool flag;
+    bool late;    /* it waits for the size of an operand that may come late */
+    int op;       /* a row, a reduction, or what ALONG does; BORROW: its strides */
+    int8_t ndim;  /* of the shape */
+    int8_t naxes; /* -1: every axis */
     int8_t nin, nitems;
     int8_t axes[FUZZ_DIMS];
     int64_t dims[FUZZ_DIMS];

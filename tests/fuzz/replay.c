@@ -24,7 +24,8 @@ typedef struct {
 static int kind_of(int way, const fuzz_result *r) { return r->end * 2 + (way == 0); }
 
 /* Runs the program once on one worker; its log, as text, is in the channel. With `lead`,
- * the programs before it that share its thresholds run first, as they did when it failed. */
+ * the programs before it that share its thresholds run first, as they did when it
+ * failed. */
 static fuzz_result run_way(replay *r, int w, const bool *kept, bool lead) {
     fuzz_worker *worker = &r->worker[w];
     fuzz_channel *c = worker->channel;
@@ -70,7 +71,7 @@ static bool fails(replay *r, const bool *kept, int attempts, bool lead) {
     for (int attempt = 0; attempt < attempts; attempt++)
         for (int w = 1; w < r->o->ways; w++) {
             fuzz_result one = run_way(r, w, kept, lead && attempt % 4 == 0);
-            /* A process that has just started keeps more bytes than it had; then no more. */
+            /* A process that has just started keeps more bytes than it had. */
             if (one.end == FUZZ_LEAKED && attempt < 2) one.end = FUZZ_RAN;
             if (one.end == FUZZ_RAN && one.hash == reference.hash) continue;
             if (r->want >= 0 && r->want != kind_of(w, &one)) continue;
@@ -128,7 +129,8 @@ void fuzz_show_difference(const char *reference, const char *other, const char *
         reference += n + (reference[n] == '\n');
         other += m + (other[m] == '\n');
     }
-    if (reference[0] != 'i' && head != reference) printf("  in %.*s\n", line_length(head), head);
+    if (reference[0] != 'i' && head != reference)
+        printf("  in %.*s\n", line_length(head), head);
     printf("  the reference: %.*s\n", line_length(reference), reference);
     printf("  %s: %.*s\n", way, line_length(other), other);
 }
@@ -163,9 +165,11 @@ int fuzz_replay(const fuzz_options *o, uint64_t seed, bool small) {
                o->attempts);
     } else {
         const char *way = fuzz_way_name(o->threads[r.way]);
-        printf("seed %llu, %s: %s\n", (unsigned long long)seed, way, fuzz_end_text(&r.bad));
+        printf("seed %llu, %s: %s\n", (unsigned long long)seed, way,
+               fuzz_end_text(&r.bad));
         if (r.way && r.bad.end < FUZZ_CRASHED)
-            fuzz_show_difference(r.worker[0].channel->log, r.worker[r.way].channel->log, way);
+            fuzz_show_difference(r.worker[0].channel->log, r.worker[r.way].channel->log,
+                                 way);
     }
     for (int w = 0; w < o->ways; w++) fuzz_worker_stop(&r.worker[w]);
     return failed;

@@ -58,7 +58,7 @@ static void *room(run *r, size_t bytes) {
     return r->memory;
 }
 
-/* --- borrowed memory ---------------------------------------------------------------------- */
+/* --- borrowed memory ---------------------------------------------------------------- */
 
 static _Atomic int borrowed;
 
@@ -94,7 +94,7 @@ static vp_array borrow(const fuzz_instruction *in, const char *where, vp_shape_t
                       in->flag ? VP_WRITABLE : VP_READ_ONLY, give_back, memory);
 }
 
-/* --- pieces of instructions ---------------------------------------------------------------- */
+/* --- pieces of instructions --------------------------------------------------------- */
 
 static vp_operand operand(const run *r, const fuzz_operand *o) {
     vp_operand x;
@@ -174,7 +174,7 @@ static vp_array empty(const fuzz_instruction *in, const char *where) {
     return a;
 }
 
-/* --- observing ------------------------------------------------------------------------------ */
+/* --- observing ---------------------------------------------------------------------- */
 
 static void log_failure(run *r, int i, const char *what, vp_status status) {
     fuzz_log_failure(r->log, i, what, status, vp_message());
@@ -226,15 +226,19 @@ static void read(run *r, int i, vp_operand x, const char *where) {
     size_t bytes = (size_t)n * vp__dtype[t].size;
     void *memory = room(r, bytes + 1);
     vp_status status = vp__read(where, x, memory, bytes);
-    if (status == VP_OK) fuzz_log_array(r->log, i, "read", t, ndim, dims, memory);
-    else log_failure(r, i, "read", status);
+    if (status == VP_OK)
+        fuzz_log_array(r->log, i, "read", t, ndim, dims, memory);
+    else
+        log_failure(r, i, "read", status);
 }
 
 static void item(run *r, int i, vp_operand x, vp_dtype t, const char *where) {
     uint64_t value[2] = {0, 0};
     vp_status status = vp__item(where, x, t, value);
-    if (status == VP_OK) fuzz_log_array(r->log, i, "item", t, 0, NULL, value);
-    else log_failure(r, i, "item", status);
+    if (status == VP_OK)
+        fuzz_log_array(r->log, i, "item", t, 0, NULL, value);
+    else
+        log_failure(r, i, "item", status);
 }
 
 static void observe(run *r, int i) {
@@ -275,7 +279,7 @@ static void observe(run *r, int i) {
     }
 }
 
-/* --- instructions ---------------------------------------------------------------------------- */
+/* --- instructions ------------------------------------------------------------------- */
 
 static vp_expr make(run *r, int i) {
     const fuzz_instruction *in = &r->p->at[i];

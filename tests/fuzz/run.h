@@ -10,7 +10,8 @@
 #include "program.h"
 
 /* Leaves out the instructions that `kept` (NULL: all are kept) does not name, and those
- * that use what they would have defined. The net is empty and every name freed afterwards. */
+ * that use what they would have defined. Afterwards the net is empty and every name is
+ * freed. */
 void fuzz_run(const fuzz_program *p, const bool *kept, fuzz_log *log);
 
 /* Borrowed memory that the library has not given back; 0 after a program. */

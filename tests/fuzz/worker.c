@@ -39,7 +39,7 @@ uint64_t fuzz_now(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* --- the driver's side ----------------------------------------------------------------------- */
+/* --- the driver's side -------------------------------------------------------------- */
 
 static bool launch(fuzz_worker *w) {
     int request[2], reply[2];
@@ -73,7 +73,8 @@ bool fuzz_worker_start(fuzz_worker *w, int threads) {
     w->threads = threads;
     w->memory = memfd_create("vproc-fuzz", MFD_CLOEXEC);
     if (w->memory < 0 || ftruncate(w->memory, sizeof *w->channel)) return false;
-    w->channel = mmap(NULL, sizeof *w->channel, PROT_READ | PROT_WRITE, MAP_SHARED, w->memory, 0);
+    w->channel =
+        mmap(NULL, sizeof *w->channel, PROT_READ | PROT_WRITE, MAP_SHARED, w->memory, 0);
     return w->channel != MAP_FAILED && launch(w);
 }
 
@@ -108,7 +109,7 @@ bool fuzz_worker_reply(fuzz_worker *w) {
     return read(w->from, &byte, 1) == 1;
 }
 
-/* --- the worker's side ------------------------------------------------------------------------ */
+/* --- the worker's side -------------------------------------------------------------- */
 
 /* New thresholds; nobody may be looking at them, so the threads stop first. The next node
  * starts them again. */
@@ -118,8 +119,8 @@ static void tune(uint64_t seed) {
     fuzz_tune(&vp__tuning, seed);
 }
 
-/* What is left when the net is empty. A thread that has just run the last node may still be
- * giving its memory back, so a second look decides. */
+/* What is left when the net is empty. A thread that has just run the last node may still
+ * be giving its memory back, so a second look decides. */
 static void look_at_rest(vp_stats *stats, int64_t settled) {
     vp_get_stats(stats);
     for (int i = 0; i < 1000 && (stats->bytes_in_use > settled || fuzz_borrowed()); i++) {
@@ -129,7 +130,8 @@ static void look_at_rest(vp_stats *stats, int64_t settled) {
     }
 }
 
-static void run_one(fuzz_channel *c, fuzz_program *p, uint64_t seed, fuzz_result *result) {
+static void run_one(fuzz_channel *c, fuzz_program *p, uint64_t seed,
+                    fuzz_result *result) {
     /* Bytes in use after a program, the most that was seen to stay. */
     static int64_t settled;
     atomic_store_explicit(&c->since_ns, fuzz_now(), memory_order_relaxed);
@@ -155,7 +157,8 @@ static void run_one(fuzz_channel *c, fuzz_program *p, uint64_t seed, fuzz_result
 }
 
 int fuzz_work(int memory, int in, int out) {
-    fuzz_channel *c = mmap(NULL, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    fuzz_channel *c =
+        mmap(NULL, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     fuzz_program *p = malloc(sizeof *p);
     if (c == MAP_FAILED || !p) {
         perror("vproc-fuzz: a worker has no memory");

@@ -6,8 +6,8 @@
  * nobody along.
  *
  * Driver and worker share a channel in memory and a pair of pipes that carry one byte per
- * request and reply, so the two never look at the channel at the same time (except at what
- * is atomic).
+ * request and reply, so the two never look at the channel at the same time (except at
+ * what is atomic).
  */
 #ifndef FUZZ_WORKER_H
 #define FUZZ_WORKER_H
@@ -37,7 +37,7 @@ typedef struct {
 } fuzz_result;
 
 typedef struct {
-    /* relaxed: the driver looks at them to find who hangs, and after a process has died. */
+    /* relaxed: the driver looks at them to find who hangs, and after a death. */
     _Atomic uint64_t running; /* the seed of the program in progress + 1; 0: none */
     _Atomic uint64_t since_ns;
     vp_stats stats; /* of this process so far */
@@ -45,8 +45,8 @@ typedef struct {
     uint64_t first;
     int count;
     fuzz_size size;
-    bool text;        /* log as text; for a single program */
-    bool leave_out;   /* run only what `kept` names */
+    bool text;      /* log as text; for a single program */
+    bool leave_out; /* run only what `kept` names */
     bool kept[FUZZ_MAX];
     /* The reply: */
     fuzz_result result[FUZZ_SHARED];
@@ -65,7 +65,7 @@ bool fuzz_worker_start(fuzz_worker *w, int threads);
 /* Starts another process after the last one has died or was killed; the channel's stats
  * begin again. Returns what waitpid said of the old one. */
 int fuzz_worker_restart(fuzz_worker *w);
-/* Lets the worker end by itself, as a leak checker needs it, and returns its wait status. */
+/* Lets the worker end by itself, as a leak checker needs it; returns its wait status. */
 int fuzz_worker_stop(fuzz_worker *w);
 /* Hands over the request in the channel; false when the process is gone. */
 bool fuzz_worker_ask(fuzz_worker *w);
