@@ -59,11 +59,8 @@ vp_array vp__view_of(const char *where, vp_operand x) {
     vp__expr *e = vp__operand_view(x, where);
     vp__value v;
     memset(&v, 0, offsetof(vp__value, dims));
-    if (e->kind == VP__EXPR_VIEW) {
-        vp__wait_sized(e->arg[0]->storage);
-        vp__materialise(e);
-    }
-    if (e->kind == VP__EXPR_LEAF && e->buffer) vp__as_sized_leaf(e);
+    if (e->kind == VP__EXPR_VIEW || (e->kind == VP__EXPR_LEAF && e->buffer))
+        vp__as_sized_leaf(e);
     if (e->kind == VP__EXPR_POISON) {
         v.error = vp__error_retain(e->error);
     } else if (e->kind != VP__EXPR_LEAF || !e->buffer) {

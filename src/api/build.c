@@ -386,6 +386,9 @@ vp__expr *vp__as_leaf(vp__expr *e) {
 }
 
 vp__expr *vp__as_sized_leaf(vp__expr *e) {
+    const vp__expr *base = e;
+    while (base->kind == VP__EXPR_VIEW) base = base->arg[0];
+    if (base != e) vp__wait_sized(base->storage); /* then the view is no copy */
     vp__materialise(e);
     if (e->kind != VP__EXPR_LEAF || !e->late) return e;
     vp__storage *s = e->storage;

@@ -166,9 +166,7 @@ static void unpeek(vp__expr *e, vp_operand x, bool ours) {
  * say so. */
 static vp__error *early_error(const vp__expr *e) {
     if (e->kind == VP__EXPR_POISON) return e->error;
-    if (e->kind != VP__EXPR_LEAF || !e->storage->late) return NULL;
-    vp__region all = vp__region_all();
-    return vp__storage_error(e->storage, &all, UINT64_MAX);
+    return e->kind == VP__EXPR_LEAF ? vp__storage_failure(e->storage) : NULL;
 }
 
 int64_t vp__size_of(const char *where, vp_operand x, int axis) {

@@ -36,12 +36,14 @@ static vp__expr *copy_leaf(vp__expr *e, bool column_major, const char *where) {
 /* A view operation on an expression, which is consumed. */
 static vp__expr *view_expr(vp__expr *e, const vp__viewop *op, const char *where) {
     const char *name = op->name;
-    e = vp__as_leaf(e);
-    if (e->kind != VP__EXPR_LEAF) return e;
+    if (e->kind != VP__EXPR_VIEW) e = vp__as_leaf(e);
+    if (e->kind == VP__EXPR_POISON) return e;
     vp__error *error;
     int ndim = vp__viewop_ndim(op, e->ndim, &error);
     if (error) return vp__refuse(1, &e, where, vp__error_wrap(error, where, name));
-    if (e->late && ndim >= 0 && e->buffer) return vp__expr_view(e, op, ndim, where);
+    /* A view of a named array may yet be named itself: decided when it is used. */
+    bool named = e->kind == VP__EXPR_VIEW || e->buffer;
+    if (e->late && ndim >= 0 && named) return vp__expr_view(e, op, ndim, where);
     if (e->late && ndim >= 0) {
         vp__lib_params p = {.kind = VP__LIB_VIEW, .view = op};
         vp__value v;
@@ -70,7 +72,7 @@ vp__expr *vp__select_expr(vp__expr *e, const vp__viewop *op, const char *where) 
 }
 
 static vp_expr view_operand(vp_operand x, const vp__viewop *op, const char *where) {
-    return vp__give(view_expr(vp__operand(x, where), op, where));
+    return vp__give(view_expr(vp__operand_view(x, where), op, where));
 }
 
 static vp__viewop with_shape(vp__view_kind kind, const char *name, const vp_shape_t *shape) {
@@ -117,7 +119,7 @@ static vp__expr *expand_expr(vp__expr *e, int axis, const char *name, const char
 }
 
 vp_expr vp__expand(const char *where, vp_operand x, int axis) {
-    return vp__give(expand_expr(vp__operand(x, where), axis, "expand", where));
+    return vp__give(expand_expr(vp__operand_view(x, where), axis, "expand", where));
 }
 
 /* Spreads new axes of given lengths by stride 0, then copies and merges them: the common

@@ -202,10 +202,11 @@ static vp__expr *gather(vp__expr *base, selection *s, const char *name, const ch
 }
 
 vp_expr vp__get(const char *where, vp_operand x, vp_index index) {
-    vp__expr *e = vp__as_leaf(vp__operand(x, where));
+    vp__expr *e = vp__operand_view(x, where);
+    if (e->kind != VP__EXPR_VIEW) e = vp__as_leaf(e);
     vp__expr *array[16] = {NULL};
     vp__error *error = resolve_arrays(&index, array, where);
-    if (e->kind != VP__EXPR_LEAF || error) {
+    if (e->kind == VP__EXPR_POISON || error) {
         free_arrays(index.count, array);
         if (!error) return vp__give(e);
         return vp__give(vp__refuse(1, &e, where, error));

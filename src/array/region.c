@@ -43,8 +43,9 @@ vp__region vp__region_of(int64_t offset, int ndim, const int64_t *dims,
     vp__region r = {offset, offset, 0, 0, 0};
     int64_t count_bytes = element_size;
     for (int i = 0; i < ndim; i++) {
-        /* A view of nothing still waits for what it is a view of, and fails with it. */
-        if (dims[i] == 0) return (vp__region){offset, offset + 1, 0, 0, 0};
+        /* A view of nothing still waits for what it is a view of, and fails with it; where it
+         * begins is an accident of its strides. */
+        if (dims[i] == 0) return (vp__region){0, 1, 0, 0, 0};
         int64_t extent = (dims[i] - 1) * strides[i];
         if (extent < 0) r.lo += extent;
         else r.hi += extent;

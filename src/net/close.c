@@ -45,14 +45,18 @@ bool vp__issue_leaves_ready(vp__expr *const *leaves, int n) {
     return true;
 }
 
-/* The error an inline run inherits; everything before it is done, so all poison counts. */
+/* Everything before an inline run is done, so what counts is all poison up to now (but not
+ * the mark of the very overwrite that is about to read). */
 vp__error *vp__issue_leaf_error(vp__expr *const *leaves, int n) {
     for (int i = 0; i < n; i++) {
         vp__expr *e = leaves[i];
         if (!atomic_load_explicit(&e->storage->poison, memory_order_acquire)) continue;
         vp__region r = vp__region_of(e->offset, e->ndim, e->dims, e->strides,
                                      vp__dtype[e->dtype].size);
-        vp__error *found = vp__storage_error(e->storage, &r, UINT64_MAX);
+        vp__spin_lock(&e->storage->lock);
+        uint64_t sequence = e->storage->log.sequence;
+        vp__spin_unlock(&e->storage->lock);
+        vp__error *found = vp__storage_error(e->storage, &r, sequence);
         if (found) return found;
     }
     return NULL;
@@ -279,6 +283,11 @@ static void become_leaf(vp__expr *e, const vp__value *v) {
  * the same storage if it is known now, else a copy that is made when it will be. */
 static void resolve_view(vp__expr *e) {
     vp__expr *leaf = e->arg[0];
+    vp__materialise(leaf); /* it may be an undecided view itself */
+    if (leaf->kind != VP__EXPR_LEAF) {
+        vp__expr_fail(e, vp__error_retain(leaf->error));
+        return;
+    }
     e->nargs = 0;
     vp__storage *s = leaf->storage;
     bool copy = true;
@@ -290,9 +299,11 @@ static void resolve_view(vp__expr *e) {
         vp__expr_fail(e, failed);
         return;
     }
-    if (vp__storage_is_sized(s)) {
-        memcpy(l.dims, s->late->dims, (size_t)l.ndim * sizeof(int64_t));
-        memcpy(l.strides, s->late->strides, (size_t)l.ndim * sizeof(int64_t));
+    if (!leaf->late || vp__storage_is_sized(s)) {
+        const int64_t *dims = leaf->late ? s->late->dims : leaf->dims;
+        const int64_t *strides = leaf->late ? s->late->strides : leaf->strides;
+        memcpy(l.dims, dims, (size_t)l.ndim * sizeof(int64_t));
+        memcpy(l.strides, strides, (size_t)l.ndim * sizeof(int64_t));
         vp__error *error = vp__viewop_apply(e->view, &l, vp__dtype[e->dtype].size, &copy);
         if (error) {
             vp__expr_free(leaf);

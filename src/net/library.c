@@ -44,7 +44,9 @@ static void run_now(vp__node *n) {
     vp__core *core = vp__core_self();
     for (int i = 0; i < n->ninputs; i++) {
         vp__input *in = &n->in[i];
-        in->sequence = UINT64_MAX;
+        vp__spin_lock(&in->storage->lock);
+        in->sequence = in->storage->log.sequence;
+        vp__spin_unlock(&in->storage->lock);
         if (!in->late) continue;
         memcpy(in->dims, in->storage->late->dims, (size_t)in->ndim * sizeof(int64_t));
         memcpy(in->strides, in->storage->late->strides, (size_t)in->ndim * sizeof(int64_t));

@@ -207,6 +207,12 @@ bool fuzz_tuned_for_gates(uint64_t seed) {
     return fuzz_chance(&r, 40);
 }
 
+uint64_t fuzz_companion(uint64_t seed) {
+    uint64_t r = tuning_random(seed) + 1;
+    if (!fuzz_chance(&r, 25)) return 0;
+    return seed ^ (uint64_t)1 << 62;
+}
+
 void fuzz_tune(vp__tuning_t *t, uint64_t seed) {
     uint64_t r = tuning_random(seed);
     bool gates = fuzz_chance(&r, 40);

@@ -140,7 +140,7 @@ static void choose(fuzz_gen *g, choice *c, const fuzz_shape *s, int var,
                 if (!adv.index.late) adv.index.bad = true;
                 fancy = false;
             }
-            if (adv.count > 1) fancy = false;
+            if (adv.count > 1 || (own.late && !fuzz_chance(&g->r, 15))) fancy = false;
             axis++;
         } else if (what < 70) {
             *it = range_item(g, dim);

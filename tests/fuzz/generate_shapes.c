@@ -52,7 +52,7 @@ bool fuzz_step_reshape(fuzz_gen *g) {
     r.bad |= s.bad;
     fuzz_var *d = fuzz_define(g, (vp_dtype)v.dtype, &r);
     /* Only a reshape that needs no copy can be viewed; sometimes it is tried in vain. */
-    d->plain = v.plain || v.array;
+    d->plain = (v.plain || v.array) && fuzz_chance(&g->r, 50);
     return true;
 }
 

@@ -106,6 +106,10 @@ int64_t fuzz_count(const fuzz_instruction *in);
 /* Prints the instructions that `kept` names (all, when NULL) as C. */
 void fuzz_print(const fuzz_program *p, const bool *kept);
 
+/* The program that a second thread issues at the same time, for some seeds: its seed, or 0
+ * for none. The two share no arrays, only the net. */
+uint64_t fuzz_companion(uint64_t seed);
+
 /* Whether a seed's thresholds let a program hold results back with gates: with few nodes
  * allowed in flight a held one would make every instruction wait for room. */
 bool fuzz_tuned_for_gates(uint64_t seed);

@@ -98,8 +98,9 @@ def check_types(kernels, count):
             found = kernels.types(row, [t for t, _ in operands])
             result = found[1] if found else None
             count.check(result == (float16_to_32(want) if want else None),
-                        lambda: f"type of {row.id}{[str(v) if isinstance(t, int) else str(t) for t, v in operands]}: "
-                                f"{result}, NumPy {want}")
+                        lambda: f"type of {row.id}"
+                                f"{[str(v if isinstance(t, int) else t) for t, v in operands]}"
+                                f": {result}, NumPy {want}")
     for row in kernels.rows.values():
         if not row.reduces:
             continue
@@ -127,7 +128,8 @@ def specials(dtype):
         return np.array(v, dtype)
     if dtype.kind == "f":
         f = np.finfo(dtype)
-        v = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 10.0, 0.1, 1e-5, 100.0, 1e10, 88.0, 89.5, 710.0, 745.5,
+        v = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 10.0, 0.1, 1e-5, 100.0, 1e10, 88.0, 89.5,
+             710.0, 745.5,
              f.max, f.tiny, f.smallest_subnormal, f.tiny / 4, f.eps, 1 + f.eps, 1 - f.eps / 2,
              np.pi, np.pi / 2, np.inf, np.nan, 2.0 ** 23, 2.0 ** 31, 2.0 ** 52, 2.0 ** 53 + 2,
              1e22, 1e30, f.max / 3, 127.5, 1023.7, 0.75, 1 / 3]
