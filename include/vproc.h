@@ -856,8 +856,7 @@ VP_API vp_status vp__item(const char *where, vp_operand x, vp_dtype type, void *
 #define vp_test(x, out) vp__item(VP_HERE, VP__IN(x), VP_BOOL, out)
 
 /* Looks at the elements where they are: fills in data, dims and strides (in bytes). They
- * stay as they are until vp_unmap, whatever the program writes meanwhile (borrowed writable
- * memory excepted, which is written in place). */
+ * stay as they are until vp_unmap, whatever the program writes meanwhile. */
 typedef struct {
     const void *data;
     vp_dtype dtype;
@@ -879,7 +878,8 @@ VP_API vp_status vp__wait_for(const char *where, vp_operand x);
 VP_API vp_status vp_sync(void);
 
 /* These wait for the size only. An error gives -1. Expressions are not used up by them. */
-#define vp_size(x) vp__size_of(VP_HERE, VP__IN(x), -1)
+enum { VP__EVERY_AXIS = -1000 };
+#define vp_size(x) vp__size_of(VP_HERE, VP__IN(x), VP__EVERY_AXIS)
 #define vp_dim(x, axis) vp__size_of(VP_HERE, VP__IN(x), axis)
 VP_API int64_t vp__size_of(const char *where, vp_operand x, int axis);
 #define vp_ndim(x) vp__ndim_of(VP_HERE, VP__IN(x))

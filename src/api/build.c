@@ -89,6 +89,9 @@ vp__expr *vp__operand_view(vp_operand x, const char *where) {
         vp__expr_unlink(e);
         return e;
     }
+    if (x.v.expr.slot == UINT32_MAX)
+        return vp__expr_poison(vp__error_new(VP_ERR_MEMORY, where,
+                                             "out of memory for an expression"), where);
     const char *why = "this expression was used before; name it with vp_let to use it twice";
     if (x.v.expr.generation == 0) why = "this is not an expression (an uninitialised vp_expr?)";
     else if (vp__expr_is_foreign(x.v.expr.slot))
@@ -188,6 +191,9 @@ vp__expr *vp__build_cast(vp__expr *e, vp_dtype to, const char *where) {
         return error ? vp__refuse(1, &e, where, error) : e;
     }
     if (e->dtype == to) return e;
+    if (e->count > INT64_MAX / 16)
+        return vp__refuse(1, &e, where, vp__error_new(VP_ERR_SHAPE, where,
+                                                      "cast: the result would be too large"));
     if (e->steps + 1 > VP__SEGMENT_STEPS) {
         vp__materialise(e);
         if (e->kind == VP__EXPR_POISON) return e;
@@ -278,7 +284,7 @@ static bool copy_shape(vp__expr *e, int nargs, vp__expr **args) {
         if (!vp__shape_equal(first->ndim, first->dims, a->ndim, a->dims)) return false;
         if (like && (!a->like || !vp__expr_alike(like, a->like))) like = NULL;
     }
-    if (!first) return false;
+    if (!first || first->count > INT64_MAX / 16) return false;
     copy_dims(e, first);
     e->like = like;
     return true;
@@ -452,21 +458,28 @@ bool vp__prefers_columns(const vp__expr *e) {
     return first < last && first != 0;
 }
 
+static vp_expr issue_op(int op, const char *where, int nargs, vp__expr **args) {
+    if ((unsigned)op >= VP__NOPS || vp__ops[op].arity != nargs || vp__ops[op].reduces)
+        return vp__give(vp__refuse(nargs, args, where,
+                                   vp__error_new(VP_ERR_VALUE, where,
+                                                 "no operation of %d operands has the number %d",
+                                                 nargs, op)));
+    return vp__give(vp__build_op(op, where, nargs, args));
+}
+
 vp_expr vp__op1(int op, const char *where, vp_operand a) {
     vp__expr *args[1] = {vp__operand(a, where)};
-    if ((unsigned)op >= VP__NOPS || vp__ops[op].arity != 1)
-        return vp__give(vp__refuse(1, args, where, vp__error_new(VP_ERR_VALUE, where, "no such operation")));
-    return vp__give(vp__build_op(op, where, 1, args));
+    return issue_op(op, where, 1, args);
 }
 
 vp_expr vp__op2(int op, const char *where, vp_operand a, vp_operand b) {
     vp__expr *args[2] = {vp__operand(a, where), vp__operand(b, where)};
-    return vp__give(vp__build_op(op, where, 2, args));
+    return issue_op(op, where, 2, args);
 }
 
 vp_expr vp__op3(int op, const char *where, vp_operand a, vp_operand b, vp_operand c) {
     vp__expr *args[3] = {vp__operand(a, where), vp__operand(b, where), vp__operand(c, where)};
-    return vp__give(vp__build_op(op, where, 3, args));
+    return issue_op(op, where, 3, args);
 }
 
 vp_expr vp__cast(const char *where, vp_operand x, vp_dtype dtype) {

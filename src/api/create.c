@@ -11,16 +11,18 @@
 
 vp_shape_t vp_shape_of(int ndim, const int64_t *dims, bool column_major) {
     vp_shape_t s;
-    s.ndim = ndim;
+    s.ndim = ndim > 0 && !dims ? -1 : ndim;
     s.column_major = column_major;
-    if (ndim > 0 && ndim <= VP_MAXDIM) memcpy(s.dims, dims, (size_t)ndim * sizeof(int64_t));
+    if (s.ndim > 0 && s.ndim <= VP_MAXDIM) memcpy(s.dims, dims, (size_t)ndim * sizeof(int64_t));
     return s;
 }
 
 vp_axes_t vp_axes_of(int count, const int64_t *axes) {
     vp_axes_t a;
     a.count = count;
-    for (int i = 0; i < count && i < VP_MAXDIM; i++) a.axis[i] = (int32_t)axes[i];
+    /* An axis beyond 32 bits, or none given, must stay wrong. */
+    for (int i = 0; i < count && i < VP_MAXDIM; i++)
+        a.axis[i] = axes && axes[i] == (int32_t)axes[i] ? (int32_t)axes[i] : INT32_MAX;
     return a;
 }
 

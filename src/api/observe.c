@@ -31,11 +31,10 @@ static void let_go(held *h) {
     vp__expr_free(h->leaf);
 }
 
-/* Waits for an operand's elements. On error nothing is held. */
-static vp_status hold(held *h, vp_operand x, const char *where) {
+/* Waits for the elements of a sized leaf, which is consumed. On error nothing is held. */
+static vp_status hold_expr(held *h, vp__expr *e) {
     h->group = NULL;
-    h->leaf = vp__as_sized_leaf(vp__operand(x, where));
-    vp__expr *e = h->leaf;
+    h->leaf = e;
     if (e->kind != VP__EXPR_LEAF) {
         vp__error *error = vp__error_retain(e->error);
         vp__expr_free(e);
@@ -51,6 +50,10 @@ static vp_status hold(held *h, vp_operand x, const char *where) {
     char *host = atomic_load_explicit(&e->storage->host, memory_order_relaxed);
     h->view = (vp__view){host + e->offset, e->dims, e->strides, e->ndim, (vp_dtype)e->dtype};
     return VP_OK;
+}
+
+static vp_status hold(held *h, vp_operand x, const char *where) {
+    return hold_expr(h, vp__as_sized_leaf(vp__operand(x, where)));
 }
 
 vp_status vp__read(const char *where, vp_operand x, void *memory, size_t bytes) {
@@ -75,6 +78,9 @@ vp_status vp__read(const char *where, vp_operand x, void *memory, size_t bytes) 
 
 vp_status vp__item(const char *where, vp_operand x, vp_dtype type, void *out) {
     if (!out) return report(vp__error_new(VP_ERR_VALUE, where, "item: the result is NULL"));
+    if (!vp__dtype_is_valid(type))
+        return report(vp__error_new(VP_ERR_TYPE, where, "item: %d is not an element type",
+                                    (int)type));
     held h;
     vp_status status = hold(&h, x, where);
     if (status != VP_OK) return status;
@@ -93,8 +99,12 @@ vp_status vp__item(const char *where, vp_operand x, vp_dtype type, void *out) {
 vp_status vp__map(const char *where, vp_operand x, vp_mapped *mapped) {
     if (!mapped) return report(vp__error_new(VP_ERR_VALUE, where, "map: the result is NULL"));
     memset(mapped, 0, sizeof *mapped);
+    vp__expr *e = vp__as_sized_leaf(vp__operand(x, where));
+    /* Memory that cannot be renamed is shown as a copy: it would change under the user. */
+    if (e->kind == VP__EXPR_LEAF && e->storage->borrowed && !e->storage->read_only)
+        vp__copy_leaf(e);
     held h;
-    vp_status status = hold(&h, x, where);
+    vp_status status = hold_expr(&h, e);
     if (status != VP_OK) return status;
     mapped->data = h.view.data;
     mapped->dtype = h.view.dtype;
@@ -132,7 +142,8 @@ vp_status vp__wait_for(const char *where, vp_operand x) {
             vp__observe_end(g);
             if (error) status = report(error);
         }
-        vp__expr_link(e);
+        if (e->slot == x.v.expr.slot && e->generation == x.v.expr.generation) vp__expr_link(e);
+        else vp__expr_free(e); /* the error about a handle that is no good */
         return status;
     }
     held h;
@@ -174,9 +185,10 @@ int64_t vp__size_of(const char *where, vp_operand x, int axis) {
     vp__expr *e = peek(x, where, true, &ours);
     int64_t size = -1;
     vp__error *error = vp__error_retain(early_error(e));
-    if (!error && axis != -1) error = vp__axis_check(&axis, e->ndim, "dim", where);
+    bool every = axis == VP__EVERY_AXIS;
+    if (!error && !every) error = vp__axis_check(&axis, e->ndim, "dim", where);
     if (error) report(error);
-    else size = axis == -1 ? e->count : e->dims[axis];
+    else size = every ? e->count : e->dims[axis];
     unpeek(e, x, ours);
     return size;
 }

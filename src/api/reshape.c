@@ -123,9 +123,30 @@ vp_expr vp__expand(const char *where, vp_operand x, int axis) {
 }
 
 /* Spreads new axes of given lengths by stride 0, then copies and merges them: the common
- * half of tile and repeat. before[i]: repeat the whole of axis i; after[i]: each element. */
-static vp__expr *repeat_leaf(vp__expr *e, const int64_t *before, const int64_t *after,
-                             const char *where) {
+ * half of tile and repeat. before[i]: repeat the whole of axis i; after[i]: each element.
+ * When there are too many new axes, the last ones come first, in a turn of their own. */
+static vp__expr *repeat_leaf(vp__expr *e, int64_t *before, int64_t *after, const char *where) {
+    int spread = e->ndim;
+    for (int i = 0; i < e->ndim; i++) spread += (before[i] != 1) + (after[i] != 1);
+    if (spread > VP__MAXDIM && e->ndim < VP__MAXDIM) {
+        int64_t own_before[VP__MAXDIM], own_after[VP__MAXDIM];
+        int left = VP__MAXDIM - e->ndim;
+        for (int i = e->ndim - 1; i >= 0; i--) {
+            own_before[i] = own_after[i] = 1;
+            if (before[i] != 1 && left > 0) {
+                own_before[i] = before[i];
+                before[i] = 1;
+                left--;
+            }
+            if (after[i] != 1 && left > 0) {
+                own_after[i] = after[i];
+                after[i] = 1;
+                left--;
+            }
+        }
+        e = repeat_leaf(e, own_before, own_after, where);
+        return e->kind == VP__EXPR_LEAF ? repeat_leaf(e, before, after, where) : e;
+    }
     int64_t dims[VP__MAXDIM * 3], strides[VP__MAXDIM * 3], merged[VP__MAXDIM];
     int n = 0;
     for (int i = 0; i < e->ndim; i++) {
@@ -199,7 +220,7 @@ vp_expr vp__concatenate(const char *where, int axis, int count, const vp_operand
                         bool stack) {
     vp__expr *in[MOST_JOINED];
     const char *name = stack ? "stack" : "concatenate";
-    if (count < 1 || count > MOST_JOINED)
+    if (count < 1 || count > MOST_JOINED || !xs)
         return vp__give_error(vp__error_new(VP_ERR_VALUE, where, "%s: joins 1 to %d arrays", name,
                                             MOST_JOINED), where);
     for (int i = 0; i < count; i++) in[i] = vp__operand(xs[i], where);
@@ -230,7 +251,8 @@ vp_expr vp__concatenate(const char *where, int axis, int count, const vp_operand
     if (!error) error = vp__axis_check(&axis, ndim, name, where);
     for (int i = 0; i < count && !error && !late; i++) {
         if (i == 0) memcpy(dims, in[0]->dims, (size_t)ndim * sizeof(int64_t));
-        else dims[axis] += in[i]->dims[axis];
+        else if (__builtin_add_overflow(dims[axis], in[i]->dims[axis], &dims[axis]))
+            error = vp__error_new(VP_ERR_SHAPE, where, "%s: the result would be too large", name);
         for (int k = 0; k < ndim && !error; k++) {
             if (k == axis || in[i]->dims[k] == dims[k]) continue;
             char a[200], b[200];

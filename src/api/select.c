@@ -12,8 +12,8 @@
 
 vp_index vp_index_of(int count, const vp_sel *items) {
     vp_index index;
-    index.count = count;
-    for (int i = 0; i < count && i < 16; i++) index.item[i] = items[i];
+    index.count = items ? count : -1;
+    for (int i = 0; i < index.count && i < 16; i++) index.item[i] = items[i];
     return index;
 }
 
@@ -343,12 +343,24 @@ static vp__error *find_target(vp_array a, const char *where, vp__buffer **buffer
 }
 
 static vp__error *check_writable(const vp__layout *l, const char *where) {
+    if (vp__shape_count(l->ndim, l->dims, 1) == 0) return NULL;
     for (int i = 0; i < l->ndim; i++)
         if (l->strides[i] == 0 && l->dims[i] > 1)
             return vp__error_new(VP_ERR_VALUE, where,
                                  "put: a broadcast view cannot be written, its elements are one "
                                  "and the same");
     return NULL;
+}
+
+static void poison_now(vp__buffer *buffer, const vp__layout *l, int size, vp__error *error) {
+    vp__region region = vp__region_of(l->offset, l->ndim, l->dims, l->strides, size);
+    vp__spin_lock(&buffer->lock);
+    vp__storage *s = buffer->storage;
+    vp__spin_lock(&s->lock);
+    uint64_t sequence = s->log.sequence++;
+    vp__spin_unlock(&s->lock);
+    vp__storage_poison(s, vp__error_retain(error), &region, sequence);
+    vp__spin_unlock(&buffer->lock);
 }
 
 void vp__put_at(const char *where, vp_array a, vp_index index, vp_operand x) {
@@ -371,7 +383,14 @@ void vp__put_at(const char *where, vp_array a, vp_index index, vp_operand x) {
     if (!error) error = select_from(&s, &index, array, &whole, size, where);
     if (error) s.layout = whole;
     free_arrays(index.count, array);
-    if (!error) error = check_writable(&s.layout, where);
+    vp__error *refused = error ? NULL : check_writable(&s.layout, where);
+    if (refused) {
+        report(refused);
+        free_items(&s);
+        vp__expr_free(value);
+        vp__buffer_release(buffer);
+        return;
+    }
     if (!error) {
         value = vp__build_cast(value, dtype, where);
         if (!s.p.nitems) value = fit_axes(value, s.layout.ndim, where);
@@ -401,6 +420,11 @@ void vp__put_at(const char *where, vp_array a, vp_index index, vp_operand x) {
     } else {
         error = vp__put(&t, value, where);
     }
-    if (error) report(error);
+    if (error) {
+        /* Nothing could be issued. Read-only memory stays as it is; a lack of memory must not
+         * leave the old elements there as if nothing had been asked. */
+        if (error->status == VP_ERR_MEMORY) poison_now(buffer, &whole, size, error);
+        report(error);
+    }
     vp__buffer_release(buffer);
 }

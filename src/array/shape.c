@@ -77,19 +77,19 @@ void vp__layout_compact(int ndim, const int64_t *dims, int element_size, bool co
 
 static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
 
-/* Whether axis i stays outside axis j > i: unless all operands that have an opinion say
- * otherwise. So C order wins where they disagree, as in NumPy. */
-static bool is_outer(int i, int j, const int64_t *dims, int noperands,
-                     const int64_t *const *strides) {
-    if (dims[i] == 1 || dims[j] == 1) return true;
-    bool inner = false;
+/* 1 when axis i stays outside axis j > i, -1 when it goes inside, which takes all operands
+ * that have an opinion (so C order wins where they disagree, as in NumPy), 0 when none has. */
+static int compare_axes(int i, int j, const int64_t *dims, int noperands,
+                        const int64_t *const *strides) {
+    if (dims[i] == 1 || dims[j] == 1) return 0;
+    int said = 0;
     for (int k = 0; k < noperands; k++) {
         int64_t si = magnitude(strides[k][i]), sj = magnitude(strides[k][j]);
         if (si == 0 || sj == 0) continue;
-        if (si >= sj) return true;
-        inner = true;
+        if (si >= sj) return 1;
+        said = -1;
     }
-    return !inner;
+    return said;
 }
 
 void vp__layout_like(int ndim, const int64_t *dims, int element_size, int noperands,
@@ -97,10 +97,12 @@ void vp__layout_like(int ndim, const int64_t *dims, int element_size, int nopera
     int order[VP__MAXDIM]; /* outermost first */
     for (int i = 0; i < ndim; i++) {
         int at = i;
-        while (at > 0 && !is_outer(order[at - 1], i, dims, noperands, operand_strides)) {
-            order[at] = order[at - 1];
-            at--;
+        for (int k = i - 1; k >= 0; k--) {
+            int said = compare_axes(order[k], i, dims, noperands, operand_strides);
+            if (said > 0) break;
+            if (said < 0) at = k;
         }
+        memmove(order + at + 1, order + at, (size_t)(i - at) * sizeof *order);
         order[at] = i;
     }
     int64_t step = element_size;

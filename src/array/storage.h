@@ -46,7 +46,7 @@ typedef struct vp__storage {
     vp__spinlock lock;       /* guards the log, and changes of the poison list */
     bool borrowed, read_only;
     bool inline_data;        /* the elements follow this record in one block */
-    int16_t home;            /* core (or device) where the elements will be; a hint */
+    _Atomic int16_t home;    /* core where the elements will be; a hint, so relaxed */
     int64_t bytes;           /* 0 until sized */
     _Atomic(char *) host;    /* NULL until allocated */
     _Atomic(vp__poison *) poison;

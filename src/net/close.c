@@ -157,7 +157,8 @@ static void close_flat(vp__expr *e, vp__value *out) {
         vp__flat_build(&f, e);
         if (vp__issue_is_tiny(e) && vp__flat_ready(&f)) {
             vp__region all = vp__region_all();
-            vp__error *failed = vp__flat_run(&f, e, s, NULL);
+            vp__error *failed = vp__error_retain(vp__flat_error(&f));
+            if (!failed) failed = vp__flat_run(&f, e, s, NULL);
             if (failed) vp__storage_poison(s, failed, &all, 0);
         } else {
             vp__admit(bytes);

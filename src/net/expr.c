@@ -68,6 +68,7 @@ static bool grow(expr_table *t) {
 static vp__expr *out_of_records(void) {
     static _Thread_local vp__expr last;
     last.kind = VP__EXPR_POISON;
+    last.slot = UINT32_MAX; /* how its handle is told from one never initialised */
     last.generation = 0;
     last.previous = last.next = NULL;
     if (!last.error)
@@ -103,6 +104,7 @@ vp__expr *vp__expr_new(vp__expr_kind kind, int ndim, const char *where) {
     e->buffer = NULL;
     e->error = NULL;
     e->view = NULL;
+    e->depth = 0;
     e->where = where;
     e->previous = e->next = NULL;
     return e;

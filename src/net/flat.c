@@ -53,6 +53,16 @@ bool vp__flat_ready(const vp__flat *f) {
     return true;
 }
 
+vp__error *vp__flat_error(const vp__flat *f) {
+    for (int i = 0; i < f->kernel.nleaves; i++) {
+        vp__expr *l = f->leaf[i];
+        if (!l || !atomic_load_explicit(&l->storage->poison, memory_order_acquire)) continue;
+        vp__error *error = vp__issue_leaf_error(&l, 1);
+        if (error) return error;
+    }
+    return NULL;
+}
+
 vp__error *vp__flat_run(const vp__flat *f, vp__expr *e, vp__storage *fresh, char *out) {
     const vp__kernel *k = &f->kernel;
     void *data[VP__KERNEL_LEAVES];
@@ -62,10 +72,6 @@ vp__error *vp__flat_run(const vp__flat *f, vp__expr *e, vp__storage *fresh, char
         if (!l) continue;
         /* relaxed: the leaf's producer was seen through the log, or there was none. */
         data[i] = atomic_load_explicit(&l->storage->host, memory_order_relaxed) + l->offset;
-        vp__error *error = NULL;
-        if (atomic_load_explicit(&l->storage->poison, memory_order_acquire))
-            error = vp__issue_leaf_error(&l, 1);
-        if (error) return vp__error_retain(error);
     }
     if (fresh) {
         if (!vp__storage_allocate(fresh)) return vp__issue_no_memory(e->where);

@@ -25,7 +25,11 @@ void vp__flat_build(vp__flat *f, vp__expr *e);
 /* Whether every leaf can be read now. */
 bool vp__flat_ready(const vp__flat *f);
 
-/* Runs it, ready, on this thread into `out`, or into `fresh`, which gets its memory; in the
+/* The error it inherits, not retained; NULL if none. To be asked before its own write is
+ * entered anywhere. */
+vp__error *vp__flat_error(const vp__flat *f);
+
+/* Runs it, ready and without error, on this thread into `out`, or into `fresh`, which gets its memory; in the
  * layout of its leaves. */
 vp__error *vp__flat_run(const vp__flat *f, vp__expr *e, vp__storage *fresh, char *out);
 

@@ -128,11 +128,18 @@ void vp__library_issue(const vp__lib_params *p, vp_dtype dtype, int nin, vp__exp
     for (int i = 0; i < nin; i++) vp__materialise(in[i]);
     vp__error *error = first_error(nin, in);
     int size = vp__dtype[dtype].size;
-    int64_t bytes = dims ? vp__shape_count(ndim, dims, size) * size : -1;
+    int64_t count = dims ? vp__shape_count(ndim, dims, size) : 0;
+    int64_t bytes = dims ? count * size : -1;
+    vp__error *too_large = NULL;
+    if (count < 0 && !error)
+        error = too_large = vp__error_new(VP_ERR_SHAPE, where,
+                                          "%s: the result would be too large", name);
     vp__storage *s = error ? NULL : vp__storage_new(bytes);
     vp__node *n = s ? make_node(p, dtype, nin, in, ndim, 0, name, where) : NULL;
     if (!n) {
-        out->error = error ? vp__error_retain(error) : vp__issue_no_memory(where);
+        out->error = too_large ? too_large
+                     : error   ? vp__error_retain(error)
+                               : vp__issue_no_memory(where);
         if (s) vp__storage_release(s);
         free_all(nin, in);
         return;

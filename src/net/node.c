@@ -101,7 +101,8 @@ static void enter_reads(vp__node *n) {
         int before = waits;
         in->group = vp__log_enter(&in->storage->log, false, &in->region, n, VP__WAIT_INPUT,
                                   &waits);
-        if (waits > before) n->home = in->storage->home; /* where its input will be */
+        if (waits > before) /* where its input will be */
+            n->home = atomic_load_explicit(&in->storage->home, memory_order_relaxed);
         vp__spin_unlock(&in->storage->lock);
         if (!in->group) vp__node_fail(n, vp__node_no_memory(n));
     }
@@ -226,7 +227,8 @@ static void sized(vp__node *n) {
 static void placed(vp__node *n) {
     n->cost = n->estimate * (float)vp__cost_factor(n->key);
     n->home = vp__cost_place(n);
-    if (!n->is_put) n->result->home = (int16_t)n->home;
+    if (!n->is_put)
+        atomic_store_explicit(&n->result->home, (int16_t)n->home, memory_order_relaxed);
     atomic_fetch_add_explicit(&vp__cores[n->home]->ahead, (int64_t)n->cost,
                               memory_order_relaxed);
     vp__trace(VP__TR_PLACED, n->id, n->name, (uint64_t)n->home);

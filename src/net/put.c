@@ -146,12 +146,12 @@ static bool put_segment(const vp__segment *seg, vp__expr *const *leaves, vp__exp
                         const vp__target *t, vp__storage *s, const vp__region *region,
                         bool in_place) {
     if (!vp__issue_is_tiny(value) || !vp__issue_leaves_ready(leaves, seg->nleaves)) return false;
-    uint64_t sequence;
-    vp__group *g = enter_if_free(s, region, &sequence);
-    if (!g) return false;
     vp__error *error = value->kind == VP__EXPR_POISON
                            ? value->error
                            : vp__issue_leaf_error(leaves, seg->nleaves);
+    uint64_t sequence;
+    vp__group *g = enter_if_free(s, region, &sequence);
+    if (!g) return false;
     vp__error_retain(error);
     if (!error) error = put_now(t, s, value, seg, leaves, in_place);
     end_write(g, s, region, sequence, error);
@@ -162,11 +162,12 @@ static bool put_segment(const vp__segment *seg, vp__expr *const *leaves, vp__exp
 static bool put_flat(const vp__flat *f, vp__expr *value, const vp__target *t, vp__storage *s,
                      const vp__region *region) {
     if (!vp__issue_is_tiny(value) || !vp__flat_ready(f)) return false;
+    vp__error *error = vp__flat_error(f);
     uint64_t sequence;
     vp__group *g = enter_if_free(s, region, &sequence);
     if (!g) return false;
-    vp__error *error = NULL;
-    if (!vp__storage_allocate(s)) error = vp__issue_no_memory(value->where);
+    vp__error_retain(error);
+    if (!error && !vp__storage_allocate(s)) error = vp__issue_no_memory(value->where);
     char *to = atomic_load_explicit(&s->host, memory_order_relaxed) + t->offset;
     if (!error) error = vp__flat_run(f, value, NULL, to);
     end_write(g, s, region, sequence, error);

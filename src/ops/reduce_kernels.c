@@ -22,7 +22,7 @@
 #define VP__ALIGNED __attribute__((aligned(64)))
 
 /* Elements among which a position is looked for at once. */
-enum { VP__ARG_RUN = 2048 };
+#define VP__ARG_RUN(T) (sizeof(T) > 1 ? (int)(16384 / sizeof(T)) : VP__REDUCE_CHUNK)
 
 /* Keeps a product out of the sum it goes into: gcc joins them into one fmaddsub when it
  * vectorises a complex product, even with -ffp-contract=off. */

@@ -199,7 +199,7 @@ static void ask(driver *d, group *g, int w, uint64_t first, int count) {
     c->count = count;
     c->size = d->o->size;
     c->text = d->o->text;
-    c->leave_out = false;
+    c->alone = c->leave_out = false;
     for (int i = 0; i < count; i++) c->result[i] = (fuzz_result){.end = FUZZ_MISSING};
     g->busy[w] = true;
     fuzz_worker_ask(

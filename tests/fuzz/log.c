@@ -97,7 +97,8 @@ static void say_element(fuzz_log *log, vp_dtype t, const char *p) {
  * it inherits is left to the compiler, which may swap the operands of a sum. */
 static uint64_t mix_elements(uint64_t h, vp_dtype t, const char *p, int64_t n) {
     vp_dtype real = (vp_dtype)vp__dtype[t].real;
-    if (real != VP_F32 && real != VP_F64) return mix_bytes(h, p, (size_t)n * vp__dtype[t].size);
+    if (real != VP_F32 && real != VP_F64)
+        return mix_bytes(h, p, (size_t)n * vp__dtype[t].size);
     int64_t reals = n * (vp__dtype[t].size / vp__dtype[real].size);
     for (int64_t k = 0; k < reals; k++) {
         uint64_t bits = 0;

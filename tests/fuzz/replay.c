@@ -16,6 +16,7 @@ typedef struct {
     fuzz_program p;
     int way;         /* where it failed last */
     fuzz_result bad; /* and how */
+    bool alone;      /* without its companion */
     int want;        /* only failures like this count; -1: all */
 } replay;
 
@@ -37,6 +38,7 @@ static fuzz_result run_way(replay *r, int w, const bool *kept, bool lead) {
         c->count = part ? 1 : before;
         c->size = r->o->size;
         c->text = part;
+        c->alone = part && r->alone;
         c->leave_out = part && kept;
         if (c->leave_out) memcpy(c->kept, kept, sizeof c->kept);
         fuzz_worker_ask(worker);
@@ -154,12 +156,17 @@ int fuzz_replay(const fuzz_options *o, uint64_t seed, bool small) {
     bool failed = fails(&r, NULL, o->attempts, true), reduced = false;
     if (failed && small) {
         r.want = kind_of(r.way, &r.bad);
+        r.alone = true;
+        if (!fails(&r, NULL, o->attempts, false)) r.alone = false;
         minimise(&r, kept);
         prune(&r.p, kept);
         reduced = fails(&r, kept, o->attempts * 5, false);
         fuzz_print(&r.p, reduced ? kept : NULL);
         failed = reduced || fails(&r, NULL, o->attempts * 5, true);
     }
+    if (fuzz_companion(seed) && !r.alone)
+        printf("/* Another thread issues the program of seed %llu beside it. */\n",
+               (unsigned long long)fuzz_companion(seed));
     if (!failed) {
         printf("seed %llu: no difference in %d attempts\n", (unsigned long long)seed,
                o->attempts);

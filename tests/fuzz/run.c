@@ -8,6 +8,7 @@
  */
 #include "run.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +44,9 @@ typedef struct {
 /* "i0", "i1", …: places must outlive the program's nodes. */
 static char places[FUZZ_MAX][8];
 
+static pthread_once_t places_once = PTHREAD_ONCE_INIT;
+
 static void name_places(void) {
-    if (places[0][0]) return;
     for (int i = 0; i < FUZZ_MAX; i++) snprintf(places[i], sizeof places[i], "i%d", i);
 }
 
@@ -390,7 +392,7 @@ static void step(run *r, int i) {
 }
 
 void fuzz_run(const fuzz_program *p, const bool *kept, fuzz_log *log) {
-    name_places();
+    pthread_once(&places_once, name_places);
     run r;
     r.p = p;
     r.log = log;

@@ -3,6 +3,7 @@
 #include "worker.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,18 +131,55 @@ static void look_at_rest(vp_stats *stats, int64_t settled) {
     }
 }
 
-static void run_one(fuzz_channel *c, fuzz_program *p, uint64_t seed,
+/* A program that a thread of its own issues. */
+typedef struct {
+    fuzz_program p;
+    fuzz_log log;
+    const bool *kept;
+} issuer;
+
+static void *issue(void *arg) {
+    issuer *a = arg;
+    fuzz_run(&a->p, a->kept, &a->log);
+    return NULL;
+}
+
+/* Runs the program, and beside it, on another thread, the one that accompanies it. The
+ * reference runs one after the other. */
+static uint64_t run_both(fuzz_channel *c, issuer *main, issuer *beside, uint64_t seed) {
+    size_t room = sizeof c->log / 2;
+    uint64_t other = c->alone ? 0 : fuzz_companion(seed);
+    fuzz_generate(&main->p, seed, c->size);
+    fuzz_log_init(&main->log, c->text ? c->log : NULL, room);
+    main->kept = c->leave_out ? c->kept : NULL;
+    pthread_t thread;
+    bool started = false;
+    if (other) {
+        fuzz_generate(&beside->p, other, c->size);
+        fuzz_log_init(&beside->log, c->text ? c->log + room : NULL, room);
+        beside->kept = NULL;
+        started =
+            !vp__config_get()->sync && !pthread_create(&thread, NULL, issue, beside);
+    }
+    issue(main);
+    if (started)
+        pthread_join(thread, NULL);
+    else if (other)
+        issue(beside);
+    if (!other) return main->log.hash;
+    if (c->text) memmove(c->log + main->log.size, c->log + room, beside->log.size + 1);
+    return main->log.hash * 31 + beside->log.hash;
+}
+
+static void run_one(fuzz_channel *c, issuer *main, issuer *beside, uint64_t seed,
                     fuzz_result *result) {
     /* Bytes in use after a program, the most that was seen to stay. */
     static int64_t settled;
     atomic_store_explicit(&c->since_ns, fuzz_now(), memory_order_relaxed);
     atomic_store_explicit(&c->running, seed + 1, memory_order_relaxed);
-    fuzz_generate(p, seed, c->size);
-    fuzz_log log;
-    fuzz_log_init(&log, c->text ? c->log : NULL, sizeof c->log);
-    fuzz_run(p, c->leave_out ? c->kept : NULL, &log);
+    uint64_t hash = run_both(c, main, beside, seed);
     look_at_rest(&c->stats, settled);
-    *result = (fuzz_result){.hash = log.hash, .end = FUZZ_RAN};
+    *result = (fuzz_result){.hash = hash, .end = FUZZ_RAN};
     if (c->stats.in_flight != 0) {
         result->end = FUZZ_NOT_EMPTY;
         result->extra = c->stats.in_flight;
@@ -159,8 +197,8 @@ static void run_one(fuzz_channel *c, fuzz_program *p, uint64_t seed,
 int fuzz_work(int memory, int in, int out) {
     fuzz_channel *c =
         mmap(NULL, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-    fuzz_program *p = malloc(sizeof *p);
-    if (c == MAP_FAILED || !p) {
+    issuer *main = malloc(sizeof *main), *beside = malloc(sizeof *beside);
+    if (c == MAP_FAILED || !main || !beside) {
         perror("vproc-fuzz: a worker has no memory");
         return 1;
     }
@@ -171,10 +209,11 @@ int fuzz_work(int memory, int in, int out) {
             uint64_t seed = c->first + (uint64_t)i;
             if (seed / FUZZ_SHARED != block) tune(seed);
             block = seed / FUZZ_SHARED;
-            run_one(c, p, seed, &c->result[i]);
+            run_one(c, main, beside, seed, &c->result[i]);
         }
         if (write(out, "", 1) != 1) break;
     }
-    free(p);
+    free(main);
+    free(beside);
     return 0;
 }

@@ -46,6 +46,7 @@ typedef struct {
     int count;
     fuzz_size size;
     bool text;      /* log as text; for a single program */
+    bool alone;     /* without a companion */
     bool leave_out; /* run only what `kept` names */
     bool kept[FUZZ_MAX];
     /* The reply: */
