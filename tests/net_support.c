@@ -164,7 +164,7 @@ static double element(const void *memory, int64_t i, vp_dtype t) {
 /* All elements of x, to be freed. */
 static void *read_all(const char *file, int line, const char *text, vp_operand x,
                       int64_t *count, vp_dtype *dtype) {
-    *count = vp__size_of(VP_HERE, x, -1);
+    *count = vp__size_of(VP_HERE, x, VP__EVERY_AXIS);
     *dtype = vp__dtype_of(VP_HERE, x);
     if (*count < 0) vp__test_fail(file, line, "%s: %s", text, vp_message());
     size_t bytes = (size_t)*count * vp_dtype_size(*dtype);
@@ -231,7 +231,7 @@ void vp__test_shape(const char *file, int line, const char *text, vp_operand x,
                           (long long)d, (long long)dims[i]);
         count *= d;
     }
-    int64_t size = vp__size_of(VP_HERE, x, -1);
+    int64_t size = vp__size_of(VP_HERE, x, VP__EVERY_AXIS);
     if (size != count)
         vp__test_fail(file, line, "%s: size %lld, not %lld", text, (long long)size,
                       (long long)count);

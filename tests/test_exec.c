@@ -400,3 +400,285 @@ static void check_random(uint64_t first, int count, int64_t most) {
 VP_TEST_TIMEOUT(small_random_kernels, 120) { check_random(1, 4000, 300); }
 VP_TEST_TIMEOUT(random_kernels, 120) { check_random(100000, 1200, 5000); }
 VP_TEST_TIMEOUT(large_random_kernels, 120) { check_random(200000, 60, 150000); }
+
+/* A problem with a given body-less leaf, shape and layout. */
+static void pose(problem *p, vp_dtype t, int reduce, int ndim, const int64_t *dims,
+                 uint32_t reduced) {
+    memset(p, 0, sizeof *p);
+    p->ndim = ndim;
+    memcpy(p->dims, dims, (size_t)ndim * sizeof *dims);
+    p->reduced = reduced;
+    p->kernel.nleaves = 1;
+    p->kernel.leaf[0].dtype = (uint8_t)t;
+    p->kernel.reduce = reduce;
+    p->kernel.reduce_type = (uint8_t)t;
+    p->kernel.result = (uint8_t)t;
+    vp_dtype work, result;
+    if (reduce >= 0 && vp__ops[reduce].result != VP__RESULT_SAME) {
+        VP_CHECK(vp__reduce_types((vp__op)reduce, t, VP_AUTO, &work, &result));
+        p->kernel.result = (uint8_t)result;
+    }
+}
+
+static void answer(problem *p, uint32_t broadcast, bool plain) {
+    void *scratch = aligned_alloc(64, vp__exec_scratch_size());
+    const char *wrong = vp__kernel_verify(&p->kernel);
+    if (wrong != NULL) VP_FAIL("the kernel is wrong: %s", wrong);
+    for (int i = 0; i < p->kernel.nleaves; i++) {
+        if (p->kernel.leaf[i].constant) continue;
+        lay_out(&p->leaf[i], p, vp__dtype[p->kernel.leaf[i].dtype].size, broadcast, plain);
+        fill(&p->leaf[i], (vp_dtype)p->kernel.leaf[i].dtype);
+    }
+    lay_out(&p->out, p, vp__dtype[p->kernel.result].size, p->reduced, plain);
+    memset(p->out.memory, 0xa5, p->out.bytes);
+    check(p, scratch);
+    free_problem(p);
+    free(scratch);
+}
+
+VP_TEST(lengths_at_the_edges_of_blocks) {
+    static const int64_t length[] = {1,    2,    15,   16,   17,   127,  128,  129,   1023, 1024,
+                                     1025, 2047, 4095, 4097, 8191, 8192, 8193, 16385, 40000};
+    static const int ops[] = {VP__OP_sum, VP__OP_prod,   VP__OP_min,           VP__OP_max, VP__OP_any,
+                              VP__OP_all, VP__OP_argmin, VP__OP_count_nonzero, -1};
+    problem p;
+    seed = 7;
+    for (int i = 0; i < 19; i++)
+        for (int j = 0; j < 9; j++)
+            for (int t = VP_F32; t <= VP_C128; t++) {
+                pose(&p, (vp_dtype)t, ops[j], 1, &length[i], ops[j] < 0 ? 0 : 1);
+                answer(&p, 0, true);
+            }
+}
+
+/* Everything that is reduced, in both storage orders and in any: ranges and panels. */
+VP_TEST(whole_arrays_in_any_order) {
+    static const int64_t dims[][4] = {{100, 90, 1, 1}, {9, 1200, 1, 1}, {1200, 9, 1, 1},
+                                      {37, 11, 29, 1}, {7, 5, 6, 50},   {3, 5000, 2, 1},
+                                      {2, 30011, 1, 1}};
+    static const int ops[] = {VP__OP_sum, VP__OP_min, VP__OP_argmax, VP__OP_any, VP__OP_prod};
+    problem p;
+    seed = 11;
+    for (int i = 0; i < 7; i++)
+        for (int j = 0; j < 5; j++)
+            for (int k = 0; k < 4; k++) {
+                static const vp_dtype types[] = {VP_F64, VP_F32, VP_C128, VP_I16};
+                pose(&p, types[k], ops[j], 4, dims[i], 15);
+                answer(&p, 0, false);
+            }
+}
+
+VP_TEST(empty_spaces) {
+    static const int64_t dims[][2] = {{0, 5}, {5, 0}, {0, 0}};
+    problem p;
+    seed = 13;
+    for (int i = 0; i < 3; i++)
+        for (int t = 0; t < VP__NDTYPES; t++) {
+            static const int ops[] = {VP__OP_sum, VP__OP_prod, VP__OP_any, VP__OP_all,
+                                      VP__OP_count_nonzero, -1};
+            for (int j = 0; j < 6; j++)
+                for (uint32_t reduced = 0; reduced < 4; reduced++) {
+                    pose(&p, (vp_dtype)t, ops[j], 2, dims[i], ops[j] < 0 ? 0 : reduced);
+                    answer(&p, 0, true);
+                }
+        }
+}
+
+VP_TEST(many_axes) {
+    problem p;
+    int64_t dims[VP__MAXDIM];
+    seed = 17;
+    for (int n = 0; n < 24; n++) {
+        int64_t total = 1;
+        for (int d = 0; d < VP__MAXDIM; d++) {
+            dims[d] = draw_below(3) == 0 && total < 10000 ? 2 : 1;
+            total *= dims[d];
+        }
+        const bool reduces = n % 2;
+        pose(&p, VP_F32, reduces ? (int)VP__OP_sum : -1, VP__MAXDIM, dims,
+             reduces ? (uint32_t)draw() : 0);
+        answer(&p, (uint32_t)draw() & (uint32_t)draw(), n % 3 == 0);
+    }
+    /* None, and twelve that cannot be merged. */
+    pose(&p, VP_F64, -1, 0, dims, 0);
+    answer(&p, 0, true);
+    pose(&p, VP_F64, VP__OP_sum, 0, dims, 0);
+    answer(&p, 0, true);
+    for (int d = 0; d < 12; d++) dims[d] = 2;
+    pose(&p, VP_F64, -1, 12, dims, 0);
+    answer(&p, 0x5a5, false);
+}
+
+/* The largest body there is, with as many values alive at once as can be. */
+VP_TEST(large_bodies) {
+    problem p;
+    const int64_t dims[2] = {70, 90};
+    seed = 19;
+    for (int n = 0; n < 6; n++) {
+        pose(&p, VP_F64, n % 2 ? (int)VP__OP_sum : -1, 2, dims, n % 2 ? (uint32_t)n % 3 : 0);
+        vp__kernel *k = &p.kernel;
+        k->nleaves = VP__KERNEL_LEAVES;
+        for (int i = 0; i < k->nleaves; i++) {
+            k->leaf[i].dtype = VP_F64;
+            k->leaf[i].constant = n < 2 && i % 5 == 4;
+            k->leaf[i].value.f64[0] = i;
+        }
+        for (int i = 0; i < 32; i++)
+            k->instr[k->ninstrs++] = (vp__instr){VP__OP_square, VP_F64, VP_F64, {(uint8_t)i}};
+        for (int i = 0; i < 31; i++) {
+            const uint8_t so_far = (uint8_t)(i == 0 ? 32 : 63 + i);
+            k->instr[k->ninstrs++] =
+                (vp__instr){VP__OP_add, VP_F64, VP_F64, {so_far, (uint8_t)(33 + i)}};
+        }
+        answer(&p, n == 4 ? 1 : 0, n < 3);
+    }
+}
+
+/* The short way gives what a plan gives, for any length. */
+VP_TEST(flat_runs) {
+    void *scratch = aligned_alloc(64, vp__exec_scratch_size());
+    problem *p = malloc(sizeof *p);
+    for (uint64_t i = 0; i < 600; i++) {
+        seed = (i + 1) * 0x9e3779b97f4a7c15u | 1;
+        draw_problem(p, 1);
+        free_problem(p);
+        p->kernel.reduce = -1;
+        p->kernel.result = (uint8_t)value_type(
+            &p->kernel, p->kernel.ninstrs > 0 ? p->kernel.nleaves + p->kernel.ninstrs - 1 : 0);
+        p->reduced = 0;
+        p->ndim = 1;
+        p->dims[0] = draw_below(2) ? draw_below(40) : draw_below(3000);
+        void *data[VP__KERNEL_LEAVES];
+        for (int j = 0; j < p->kernel.nleaves; j++) {
+            if (p->kernel.leaf[j].constant) continue;
+            lay_out(&p->leaf[j], p, vp__dtype[p->kernel.leaf[j].dtype].size, 0, true);
+            fill(&p->leaf[j], (vp_dtype)p->kernel.leaf[j].dtype);
+            data[j] = p->leaf[j].data;
+        }
+        lay_out(&p->out, p, vp__dtype[p->kernel.result].size, 0, true);
+        memset(p->out.memory, 0xa5, p->out.bytes);
+        char *want = malloc(p->out.bytes);
+        memcpy(want, p->out.memory, p->out.bytes);
+        evaluate(vp__kernels_get(), p, want);
+        vp__exec_flat(&p->kernel, data, p->out.data, p->dims[0], scratch);
+        compare(p, p->out.memory, want, "flat");
+        free(want);
+        free_problem(p);
+    }
+    free(p);
+    free(scratch);
+}
+
+/* The output may be a leaf itself. */
+VP_TEST(runs_in_place) {
+    enum { N = 5000 };
+    static double x[N], y[N];
+    vp__kernel k = {.nleaves = 2, .ninstrs = 2, .reduce = -1, .result = VP_F64};
+    k.leaf[0].dtype = k.leaf[1].dtype = VP_F64;
+    k.instr[0] = (vp__instr){VP__OP_multiply, VP_F64, VP_F64, {1, 1}};
+    k.instr[1] = (vp__instr){VP__OP_add, VP_F64, VP_F64, {2, 0}};
+    for (int i = 0; i < N; i++) x[i] = i, y[i] = 2 * i;
+    const int64_t dims[1] = {N}, stride[1] = {8};
+    vp__exec_args args = {.kernel = &k, .ndim = 1, .dims = dims, .out_strides = stride};
+    args.leaf_strides[0] = args.leaf_strides[1] = stride;
+    vp__plan *plan = malloc(vp__plan_size());
+    void *scratch = aligned_alloc(64, vp__exec_scratch_size()), *data[2] = {x, y};
+    vp__plan_init(plan, &args, 700);
+    for (int64_t i = 0; i < vp__plan_pieces(plan); i++)
+        vp__plan_run(plan, i, data, x, NULL, scratch);
+    for (int i = 0; i < N; i++) VP_CHECK_EQ(x[i], i + 4.0 * i * i);
+    free(plan);
+    free(scratch);
+}
+
+/* Pieces are as large as asked for, and a plan is small. */
+VP_TEST(pieces_have_the_size_asked_for) {
+    problem p;
+    const int64_t dims[2] = {3000, 1000}, wish[] = {10000, 100000, 1000000};
+    for (int n = 0; n < 8; n++) {
+        pose(&p, VP_F64, n % 4 ? (int)VP__OP_sum : -1, 2, dims, (uint32_t)(n % 4));
+        seed = 23;
+        lay_out(&p.leaf[0], &p, 8, 0, true);
+        lay_out(&p.out, &p, 8, p.reduced, true);
+        vp__exec_args args = {.kernel = &p.kernel,
+                              .ndim = 2,
+                              .dims = p.dims,
+                              .reduced = p.reduced,
+                              .leaf_strides = {p.leaf[0].stride},
+                              .out_strides = p.out.stride};
+        if (n >= 4) {
+            p.leaf[0].stride[0] = 8;
+            p.leaf[0].stride[1] = 24000;
+        }
+        vp__plan *plan = malloc(vp__plan_size());
+        VP_CHECK_LE(vp__plan_size_for(&args), 1024);
+        for (int i = 0; i < 3; i++) {
+            vp__plan_init(plan, &args, wish[i]);
+            const int64_t pieces = vp__plan_pieces(plan), ideal = 3000000 / wish[i];
+            VP_CHECK_LE(pieces, 8 * ideal);
+            VP_CHECK_GE(8 * pieces, ideal);
+            /* A state for every piece and no more. */
+            VP_CHECK_LE(vp__plan_partial_bytes(plan), (size_t)pieces * 65536);
+        }
+        free(plan);
+        free_problem(&p);
+    }
+}
+
+static void print_to(char *text, size_t room, const vp__kernel *k) {
+    FILE *f = fmemopen(text, room, "w");
+    vp__kernel_print(k, f);
+    fclose(f);
+}
+
+VP_TEST(kernels_print_as_text) {
+    vp__kernel k = {.nleaves = 3, .reduce = VP__OP_sum, .reduce_type = VP_F64, .result = VP_F64};
+    k.leaf[0].dtype = VP_I32;
+    k.leaf[1] = (vp__leaf){.dtype = VP_F64, .constant = true, .value = {.f64 = {0.5}}};
+    k.leaf[2] = (vp__leaf){.dtype = VP_I8, .constant = true, .value = {.u64 = {0xff}}};
+    k.instr[k.ninstrs++] = (vp__instr){VP__OP_CAST, VP_I32, VP_F64, {0}};
+    k.instr[k.ninstrs++] = (vp__instr){VP__OP_multiply, VP_F64, VP_F64, {3, 1}};
+    k.instr[k.ninstrs++] = (vp__instr){VP__OP_less, VP_F64, VP_BOOL, {4, 1}};
+    k.instr[k.ninstrs++] = (vp__instr){VP__OP_where, VP_F64, VP_F64, {5, 4, 1}};
+    char text[1024];
+    print_to(text, sizeof text, &k);
+    VP_CHECK_STR(text, "%0 = array int32\n"
+                       "%1 = constant float64 0.5\n"
+                       "%2 = constant int8 -1\n"
+                       "%3 = cast int32 to float64 %0\n"
+                       "%4 = multiply float64 %3 %1\n"
+                       "%5 = less float64 %4 %1 -> bool\n"
+                       "%6 = where float64 %5 %4 %1\n"
+                       "reduce sum float64 -> float64\n");
+    VP_CHECK_STR(vp__kernel_verify(&k), NULL);
+    k.reduce = -1;
+    print_to(text, sizeof text, &k);
+    VP_CHECK_CONTAINS(text, "\nstore float64\n");
+}
+
+VP_TEST(the_verifier_finds_mistakes) {
+    vp__kernel good = {.nleaves = 2, .ninstrs = 1, .reduce = -1, .result = VP_F64}, k;
+    good.leaf[0].dtype = good.leaf[1].dtype = VP_F64;
+    good.instr[0] = (vp__instr){VP__OP_add, VP_F64, VP_F64, {0, 1}};
+    VP_CHECK_STR(vp__kernel_verify(&good), NULL);
+    k = good, k.nleaves = 0;
+    VP_CHECK_CONTAINS(vp__kernel_verify(&k), "number of leaves");
+    k = good, k.ninstrs = 65;
+    VP_CHECK_CONTAINS(vp__kernel_verify(&k), "number of instructions");
+    k = good, k.instr[0].arg[1] = 2;
+    VP_CHECK_CONTAINS(vp__kernel_verify(&k), "not computed before");
+    k = good, k.leaf[1].dtype = VP_F32;
+    VP_CHECK_CONTAINS(vp__kernel_verify(&k), "not been cast");
+    k = good, k.instr[0].result = VP_F32;
+    VP_CHECK_CONTAINS(vp__kernel_verify(&k), "result type");
+    k = good, k.instr[0].op = VP__OP_sum;
+    VP_CHECK_CONTAINS(vp__kernel_verify(&k), "reduction stands in the body");
+    k = good, k.result = VP_I64;
+    VP_CHECK_CONTAINS(vp__kernel_verify(&k), "output's type");
+    k = good, k.reduce = VP__OP_argmin, k.reduce_type = VP_F64;
+    VP_CHECK_CONTAINS(vp__kernel_verify(&k), "output's type");
+    k.result = VP_I64;
+    VP_CHECK_STR(vp__kernel_verify(&k), NULL);
+    k.reduce = VP__OP_add;
+    VP_CHECK_CONTAINS(vp__kernel_verify(&k), "no reduction");
+}

@@ -89,7 +89,7 @@ vp__expr *vp__operand_view(vp_operand x, const char *where) {
         vp__expr_unlink(e);
         return e;
     }
-    if (x.v.expr.slot == UINT32_MAX)
+    if (x.v.expr.slot == UINT32_MAX && x.v.expr.generation == 0)
         return vp__expr_poison(vp__error_new(VP_ERR_MEMORY, where,
                                              "out of memory for an expression"), where);
     const char *why = "this expression was used before; name it with vp_let to use it twice";
@@ -462,7 +462,7 @@ static vp_expr issue_op(int op, const char *where, int nargs, vp__expr **args) {
     if ((unsigned)op >= VP__NOPS || vp__ops[op].arity != nargs || vp__ops[op].reduces)
         return vp__give(vp__refuse(nargs, args, where,
                                    vp__error_new(VP_ERR_VALUE, where,
-                                                 "no operation of %d operands has the number %d",
+                                                 "no such operation of %d operands: %d",
                                                  nargs, op)));
     return vp__give(vp__build_op(op, where, nargs, args));
 }

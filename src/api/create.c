@@ -132,6 +132,19 @@ vp_array vp__borrow(const char *where, vp_dtype dtype, vp_shape_t shape, const i
     int size = vp__dtype[dtype].size;
     vp__layout_compact(shape.ndim, shape.dims, size, shape.column_major, own);
     if (!strides) strides = own;
+    int64_t reach = 0;
+    for (int i = 0; i < shape.ndim && !v.error; i++) {
+        int64_t extent;
+        if (shape.dims[i] < 2) continue;
+        if (strides[i] == INT64_MIN ||
+            __builtin_mul_overflow(shape.dims[i], strides[i] < 0 ? -strides[i] : strides[i],
+                                   &extent) ||
+            __builtin_add_overflow(reach, extent, &reach) || reach > INT64_MAX / 2)
+            v.error = vp__error_new(VP_ERR_SHAPE, where,
+                                    "borrow: stride %lld of axis %d leads out of memory",
+                                    (long long)strides[i], i);
+    }
+    if (v.error) return vp__name_new(&v);
     /* The storage begins at the lowest address the strides reach. */
     vp__region r = vp__region_of(0, shape.ndim, shape.dims, strides, size);
     v.storage = vp__storage_borrow((char *)memory + r.lo, r.hi - r.lo, access == VP_READ_ONLY,

@@ -163,14 +163,16 @@ vp_status vp_sync(void) {
 /* Looks at an operand without using it up; expressions are closed if `sized` needs it. */
 static vp__expr *peek(vp_operand x, const char *where, bool sized, bool *ours) {
     vp__expr *e = vp__operand(x, where);
-    *ours = x.kind != VP__IN_EXPR || e->kind == VP__EXPR_POISON;
+    /* A bad handle gives an expression of ours that tells of it, in whatever record. */
+    *ours = x.kind != VP__IN_EXPR || e->slot != x.v.expr.slot ||
+            e->generation != x.v.expr.generation;
     if (sized && e->late) vp__as_sized_leaf(e);
     return e;
 }
 
-static void unpeek(vp__expr *e, vp_operand x, bool ours) {
-    if (x.kind == VP__IN_EXPR && (!ours || e->slot == x.v.expr.slot)) vp__expr_link(e);
-    else vp__expr_free(e);
+static void unpeek(vp__expr *e, bool ours) {
+    if (ours) vp__expr_free(e);
+    else vp__expr_link(e);
 }
 
 /* A size that came late may belong to a value that failed: this is the earliest place to
@@ -189,7 +191,7 @@ int64_t vp__size_of(const char *where, vp_operand x, int axis) {
     if (!error && !every) error = vp__axis_check(&axis, e->ndim, "dim", where);
     if (error) report(error);
     else size = every ? e->count : e->dims[axis];
-    unpeek(e, x, ours);
+    unpeek(e, ours);
     return size;
 }
 
@@ -201,7 +203,7 @@ int vp__ndim_of(const char *where, vp_operand x) {
         report(vp__error_retain(e->error));
         n = -1;
     }
-    unpeek(e, x, ours);
+    unpeek(e, ours);
     return n;
 }
 
@@ -213,7 +215,7 @@ vp_dtype vp__dtype_of(const char *where, vp_operand x) {
         report(vp__error_retain(e->error));
         t = VP_AUTO;
     }
-    unpeek(e, x, ours);
+    unpeek(e, ours);
     return t;
 }
 

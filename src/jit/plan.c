@@ -25,6 +25,7 @@ enum {
     L1_BUDGET = 16 * 1024,  /* bytes that a tile of gathered operands should touch */
     STATE_BUDGET = 16384,   /* bytes of column states that should stay in L1 */
     LEAST_RANGE = 4096,     /* numbers in a piece of a split reduction */
+    LEAST_ROWS = 256,       /* the same for columns, whose states are larger */
     PANEL_GOAL = 384 * 1024, /* bytes of a panel that stays in L2 with what it is made of */
     PANEL_LEAST = 2,        /* indices of its fastest loop that make a panel worth while */
 };
@@ -397,7 +398,7 @@ static void cut(maker *m, int64_t piece_elements) {
     }
     if (p->mode >= VP__PLAN_ROW_CHUNKS && elements / 2 >= piece_elements) {
         int64_t range = power_of_two_below(max64(piece_elements / p->tile_outputs, 1));
-        range = max64(range, LEAST_RANGE);
+        range = max64(range, p->mode == VP__PLAN_COL_CHUNKS ? LEAST_ROWS : LEAST_RANGE);
         /* What two pieces share of a panel is evaluated twice. */
         while (p->mode == VP__PLAN_PANEL && range < 8 * p->panel_pitch) range *= 2;
         if (range < p->numbers) {

@@ -121,8 +121,13 @@ static void enter_write(vp__node *n) {
     vp__spin_lock(&s->lock);
     n->write_sequence = s->log.sequence;
     n->write = vp__log_enter(&s->log, true, &n->write_region, n, VP__WAIT_STORE, &waits);
+    if (!n->write) s->log.sequence++; /* its failure still comes before what follows */
     vp__spin_unlock(&s->lock);
-    if (!n->write) vp__node_fail(n, vp__node_no_memory(n));
+    if (!n->write) {
+        /* Nobody will wait for this write: its failure must show at once. */
+        vp__storage_poison(s, vp__node_no_memory(n), &n->write_region, n->write_sequence);
+        vp__node_fail(n, vp__node_no_memory(n));
+    }
     attached(n, VP__WAIT_STORE, waits);
 }
 

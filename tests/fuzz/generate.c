@@ -176,7 +176,7 @@ void fuzz_generate(fuzz_program *p, uint64_t seed, fuzz_size size) {
     g.p = p;
     g.r = seed * 0x2545f4914f6cdd1du + 77;
     g.mistakes = fuzz_chance(&g.r, 30) ? 2 + fuzz_below(&g.r, 8) : 0;
-    g.budget = size == FUZZ_SMALL ? 8000 : 100000;
+    g.budget = size == FUZZ_SMALL ? 8000 : 50000;
     g.gates = fuzz_tuned_for_gates(seed) && fuzz_chance(&g.r, 60);
     g.depth = g.gates_open = g.maps_open = 0;
     for (int i = 0; i < 4; i++) g.palette[i] = 1 + fuzz_below(&g.r, i < 2 ? 5 : 20);
@@ -223,7 +223,7 @@ void fuzz_tune(vp__tuning_t *t, uint64_t seed) {
     t->inline_ns = fuzz_chance(&r, 60) ? 0 : fuzz_between(&r, 0, 1000);
     t->inline_elements = fuzz_chance(&r, 60) ? 0 : fuzz_between(&r, 0, 256);
     t->piece_ns =
-        fuzz_chance(&r, 50) ? fuzz_between(&r, 5, 50) : fuzz_between(&r, 50, 5000);
+        fuzz_chance(&r, 15) ? fuzz_between(&r, 5, 50) : fuzz_between(&r, 50, 5000);
     t->flat_grain = 64 << fuzz_below(&r, 5);
     t->copy_bytes = fuzz_chance(&r, 30) ? 0 : fuzz_between(&r, 0, 16384);
     t->wake_ns = fuzz_chance(&r, 30) ? 0 : fuzz_between(&r, 0, 20000);

@@ -22,7 +22,7 @@ static uint64_t mix_bytes(uint64_t h, const void *bytes, size_t n) {
         h = mix(h, x);
     }
     uint64_t rest = 0;
-    memcpy(&rest, p, n);
+    if (n) memcpy(&rest, p, n);
     return mix(h, rest);
 }
 
