@@ -3,6 +3,8 @@
 
 vp__region vp__region_all(void) { return (vp__region){INT64_MIN, INT64_MAX, 0, 0, 0}; }
 
+vp__region vp__region_of_nothing(void) { return (vp__region){0, 1, VP__OF_NOTHING, 0, 0}; }
+
 vp__region vp__region_none(void) { return (vp__region){0, 0, 0, 0, 0}; }
 
 /* Finds the widest gap between repeated runs: sorted by stride, axis k repeats whatever
@@ -43,9 +45,7 @@ vp__region vp__region_of(int64_t offset, int ndim, const int64_t *dims,
     vp__region r = {offset, offset, 0, 0, 0};
     int64_t count_bytes = element_size;
     for (int i = 0; i < ndim; i++) {
-        /* A view of nothing still waits for what it is a view of, and fails with it; where it
-         * begins is an accident of its strides. */
-        if (dims[i] == 0) return (vp__region){0, 1, 0, 0, 0};
+        if (dims[i] == 0) return vp__region_of_nothing();
         int64_t extent = (dims[i] - 1) * strides[i];
         if (extent < 0) r.lo += extent;
         else r.hi += extent;
@@ -63,7 +63,7 @@ static bool window_under(const vp__region *r, int64_t period, int64_t *from, int
         *to = r->to;
         return true;
     }
-    if (r->period || r->lo < 0 || r->hi - r->lo > period) return false;
+    if (r->period > 0 || r->lo < 0 || r->hi - r->lo > period) return false;
     *from = r->lo % period;
     *to = *from + (r->hi - r->lo);
     return *to <= period;
@@ -71,9 +71,9 @@ static bool window_under(const vp__region *r, int64_t period, int64_t *from, int
 
 bool vp__region_overlaps(const vp__region *a, const vp__region *b) {
     if (a->hi <= b->lo || b->hi <= a->lo || a->lo >= a->hi || b->lo >= b->hi) return false;
-    int64_t period = a->period ? a->period : b->period;
+    int64_t period = a->period > 0 ? a->period : b->period;
     int64_t a_from, a_to, b_from, b_to;
-    if (!period || !window_under(a, period, &a_from, &a_to) ||
+    if (period <= 0 || !window_under(a, period, &a_from, &a_to) ||
         !window_under(b, period, &b_from, &b_to))
         return true;
     return a_from < b_to && b_from < a_to;
@@ -85,9 +85,9 @@ void vp__region_add(vp__region *hull, const vp__region *r) {
         *hull = *r;
         return;
     }
-    int64_t period = hull->period ? hull->period : r->period;
+    int64_t period = hull->period > 0 ? hull->period : r->period;
     int64_t h_from, h_to, r_from, r_to;
-    if (period && window_under(hull, period, &h_from, &h_to) &&
+    if (period > 0 && window_under(hull, period, &h_from, &h_to) &&
         window_under(r, period, &r_from, &r_to)) {
         hull->from = h_from < r_from ? h_from : r_from;
         hull->to = h_to > r_to ? h_to : r_to;

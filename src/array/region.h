@@ -13,9 +13,14 @@
 
 typedef struct {
     int64_t lo, hi;     /* bytes [lo, hi) from the storage's start; lo >= hi: nothing */
-    int64_t period;     /* 0: no window */
+    int64_t period;     /* 0: no window; VP__OF_NOTHING: a view without elements */
     int64_t from, to;   /* the window [from, to) within a period, to <= period */
 } vp__region;
+
+/* A view of nothing waits for what it is a view of, but meets only the failure of all of it.
+ * Where it begins is an accident of its strides, so it counts as the first byte. */
+enum { VP__OF_NOTHING = -1 };
+vp__region vp__region_of_nothing(void);
 
 /* Everything, for accesses whose extent is not known yet. */
 vp__region vp__region_all(void);

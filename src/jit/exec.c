@@ -78,9 +78,8 @@ void vp__plan_run(const vp__plan *p, int64_t piece, void *const *leaf_data, void
 void vp__plan_finish(const vp__plan *p, void *out, void *partial, void *scratch) {
     if (p->range == 0) return;
     /* The leaves are done with: only the output is walked. */
-    void *const nothing[VP__KERNEL_LEAVES] = {0};
     vp__run r;
-    vp__run_init(&r, p, nothing, out, scratch);
+    vp__run_init(&r, p, NULL, out, scratch);
     vp__run_finish(&r, partial);
 }
 

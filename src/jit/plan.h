@@ -177,6 +177,7 @@ void vp__plan_body(vp__plan *p, const vp__kernel *k);
 typedef struct {
     const vp__plan *plan;
     const int64_t *dim, *step;
+    int walked;                /* the first operand that moves: all, or the output only */
     char *buffers, *states, *results, *panel;
     int64_t index[VP__MAXDIM]; /* of the tile's first element */
     int64_t count[VP__MAXDIM]; /* of tile loops: this tile's extent */
@@ -194,8 +195,8 @@ typedef struct {
     uint64_t uniform[VP__VALUES][2];
 } vp__run;
 
-/* plan_body.c: runs the body on the tile at `at` of extent `count`. The result is then at
- * ptr[plan->result]. */
+/* plan_body.c: gets ready, without leaves when leaf_data is NULL, and runs the body on the
+ * tile at `at` of extent `count`. The result is then at ptr[plan->result]. */
 void vp__run_init(vp__run *r, const vp__plan *p, void *const *leaf_data, void *out,
                   void *scratch);
 void vp__run_body(vp__run *r);

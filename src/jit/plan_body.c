@@ -219,14 +219,15 @@ void vp__run_init(vp__run *r, const vp__plan *p, void *const *leaf_data, void *o
     r->panel = r->results + VP__RESULTS_BYTES;
     const vp__tile_operand *operand = vp__plan_operand(p);
     const int64_t *shift = vp__plan_shift(p);
-    for (int o = 0; o < p->noperands; o++) {
+    r->walked = leaf_data == NULL ? p->noperands - 1 : 0;
+    for (int o = r->walked; o < p->noperands; o++) {
         char *data = o == p->noperands - 1 ? out : leaf_data[operand[o].value];
         r->base[o] = data + shift[o];
         r->last[o] = NULL;
     }
     for (int t = 0; t < p->ntile; t++) r->kept[t] = -1;
     r->first = true;
-    if (p->mode == VP__PLAN_COPY) return; /* it has no body */
+    if (p->mode == VP__PLAN_COPY || leaf_data == NULL) return; /* no body will run */
     const vp__tile_value *value = vp__plan_value(p);
     for (int v = 0; v < p->nvalues; v++)
         if (value[v].buffer != VP__NONE)

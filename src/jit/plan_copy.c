@@ -62,7 +62,7 @@ COPY_ROWS(copy_16, sixteen)
 typedef uint32_t four __attribute__((vector_size(16)));
 typedef uint64_t two __attribute__((vector_size(16)));
 typedef uint32_t four_at __attribute__((vector_size(16), aligned(4), may_alias));
-typedef uint64_t two_at __attribute__((vector_size(16), aligned(8), may_alias));
+typedef uint64_t two_at __attribute__((vector_size(16), aligned(4), may_alias));
 
 static inline void turn_one_1(char *to, int64_t D, const char *from, int64_t S) {
     (void)D, (void)S;

@@ -18,7 +18,7 @@ void vp__run_place(vp__run *r, int64_t tile) {
         tile /= cells;
         set_count(r, d);
     }
-    for (int o = 0; o < p->noperands; o++) {
+    for (int o = r->walked; o < p->noperands; o++) {
         const int64_t *stride = vp__plan_strides(p, o);
         char *at = r->base[o];
         for (int d = 0; d < p->nkept; d++) at += r->index[d] * stride[d];
@@ -34,7 +34,8 @@ void vp__run_next(vp__run *r) {
         const bool wraps = r->index[d] + move >= r->dim[d];
         if (wraps) move = -r->index[d];
         r->index[d] += move;
-        for (int o = 0; o < p->noperands; o++) r->at[o] += move * stride[o * p->nloops + d];
+        for (int o = r->walked; o < p->noperands; o++)
+            r->at[o] += move * stride[o * p->nloops + d];
         set_count(r, d);
         if (!wraps) return;
     }

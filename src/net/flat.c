@@ -170,7 +170,7 @@ vp__node *vp__flat_node(const vp__flat *f, vp__expr *e, int target_ndim) {
         int64_t bytes = l->count * vp__dtype[l->dtype].size;
         /* As vp__region_of would say of a dense view; a view of nothing waits all the same. */
         in->region = bytes ? (vp__region){l->offset, l->offset + bytes, 0, 0, 0}
-                           : (vp__region){0, 1, 0, 0, 0};
+                           : vp__region_of_nothing();
     }
     return n;
 }

@@ -213,7 +213,11 @@ static void promise(vp__node *n) {
 
 static void sized(vp__node *n) {
     learn_input_sizes(n);
-    vp__error *e = n->work->copies_poison ? NULL : vp__node_inherited(n);
+    /* Only an input without a size keeps the node from its own; other failures show when it
+     * runs, so that when they happened makes no difference. */
+    vp__error *e = NULL;
+    for (int i = 0; i < n->ninputs && !e; i++)
+        if (n->in[i].late) e = vp__storage_failure(n->in[i].storage);
     if (e) vp__node_fail(n, vp__error_retain(e));
     if (!n->work->sizes_when_run || n->error) {
         if (!n->error && n->work->size) {

@@ -184,7 +184,8 @@ void fuzz_generate(fuzz_program *p, uint64_t seed, fuzz_size size) {
     if (fuzz_chance(&g.r, 20)) g.palette[2] = 100 + fuzz_below(&g.r, 300);
     p->seed = seed;
     p->count = 0;
-    int target = 5 + fuzz_below(&g.r, 56);
+    g.dense = fuzz_chance(&g.r, 30);
+    int target = 5 + fuzz_below(&g.r, 56) + (g.dense ? 20 : 0);
     for (int i = 1 + fuzz_below(&g.r, 3); i > 0; i--) {
         fuzz_shape s = fuzz_shape_random(&g);
         fuzz_make(&g, FUZZ_ARRAY, fuzz_dtype_random(&g), &s);

@@ -192,6 +192,8 @@ bool fuzz_step_join(fuzz_gen *g) {
         own.bad = own.late = false;
         bool fits = !s.late;
         if (!stack && s.ndim) own.dims[axis] = fuzz_below(&g->r, 6);
+        /* An axis of length 0 may have hidden how long the others are. */
+        if (fuzz_elements(&own) > g->budget / 4) own.dims[axis] = 0;
         if (fuzz_oops(g)) {
             own = fuzz_shape_random(g);
             if (fuzz_elements(&own) > 40) own = (fuzz_shape){.ndim = 1, .dims = {3}};

@@ -30,6 +30,7 @@ typedef struct {
     int64_t budget; /* elements of the largest array */
     int mistakes;   /* percent of instructions that go wrong on purpose */
     bool gates;
+    bool dense; /* few arrays, written and read again and again */
     int depth, gates_open, maps_open;
     int64_t palette[4]; /* lengths that most axes have, so that shapes meet */
     fuzz_var v[FUZZ_MAX];

@@ -118,6 +118,8 @@ int fuzz_pick(fuzz_gen *g, int what) {
     bool stale = fuzz_oops(g) && fuzz_chance(&g->r, 25);
     for (int tries = 0; tries < 16; tries++) {
         int i = count - 1 - fuzz_below(&g->r, window);
+        if (g->dense && what != FUZZ_EXPR && fuzz_chance(&g->r, 50))
+            i = fuzz_below(&g->r, count < 10 ? count : 10);
         const fuzz_var *v = &g->v[i];
         char defines = fuzz_defines[g->p->at[i].kind];
         if (!defines || (what == FUZZ_ARRAY && defines != 'a') ||
