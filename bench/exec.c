@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The base executor alone, on one thread: reductions of contiguous arrays, the expressions
- * of the experiments, and layouts that are not contiguous. Nanoseconds per evaluation, best
- * of several runs; a plan is made once per line and its cost is measured apart.
+ * The base executor alone, on one thread: reductions of contiguous arrays, the
+ * expressions of the experiments, and layouts that are not contiguous. Nanoseconds per
+ * evaluation, best of several runs; a plan is made once per line and its cost is measured
+ * apart.
  */
 #define _DEFAULT_SOURCE
 #include <stdio.h>
@@ -95,14 +96,17 @@ static double measure(task *t) {
     return best_of(evaluate, t);
 }
 
-static void add_instr(vp__kernel *k, int op, vp_dtype type, vp_dtype result, int a, int b) {
+static void add_instr(vp__kernel *k, int op, vp_dtype type, vp_dtype result, int a,
+                      int b) {
     k->instr[k->ninstrs++] = (vp__instr){.op = (uint8_t)op,
                                          .type = (uint8_t)type,
                                          .result = (uint8_t)result,
                                          .arg = {(uint8_t)a, (uint8_t)b, 0}};
 }
 
-static void add_leaf(vp__kernel *k, vp_dtype type) { k->leaf[k->nleaves++].dtype = (uint8_t)type; }
+static void add_leaf(vp__kernel *k, vp_dtype type) {
+    k->leaf[k->nleaves++].dtype = (uint8_t)type;
+}
 static void add_constant(vp__kernel *k, vp_dtype type, uint64_t bits) {
     k->leaf[k->nleaves].dtype = (uint8_t)type;
     k->leaf[k->nleaves].constant = true;
@@ -125,9 +129,9 @@ static void *some(vp_dtype type, int64_t n) {
 
 /* NumPy sums integers in 64 bits, so those have a cast before them. */
 static void bench_reductions(void) {
-    static const vp__op ops[] = {VP__OP_sum,    VP__OP_prod,   VP__OP_min, VP__OP_max,
-                                 VP__OP_argmin, VP__OP_argmax, VP__OP_any, VP__OP_all,
-                                 VP__OP_count_nonzero};
+    static const vp__op ops[] = {VP__OP_sum, VP__OP_prod,   VP__OP_min,
+                                 VP__OP_max, VP__OP_argmin, VP__OP_argmax,
+                                 VP__OP_any, VP__OP_all,    VP__OP_count_nonzero};
     static const vp_dtype types[] = {VP_F64, VP_F32, VP_I32};
     for (int i = 0; i < 3; i++)
         for (int64_t n = 10000; n <= 1000000; n *= 100)
@@ -144,7 +148,8 @@ static void bench_reductions(void) {
                 t.dims[0] = n;
                 t.strides[0][0] = vp__dtype[types[i]].size;
                 t.data[0] = some(types[i], n);
-                if (ops[j] == VP__OP_any) memset(t.data[0], 0, (size_t)(n * t.strides[0][0]));
+                if (ops[j] == VP__OP_any)
+                    memset(t.data[0], 0, (size_t)(n * t.strides[0][0]));
                 t.out = room(64);
                 bind(&t, 1, 1);
                 printf("%-13s %-8s %8lld %12.0f\n", vp__ops[ops[j]].name,
@@ -200,8 +205,24 @@ typedef struct {
 } layout;
 
 static const layout layouts[] = {
-    {"sum(abs(x), 0), column-major", 1500, 1500, {1, 1500}, {0, 0}, {0, 1}, VP__OP_sum, 0, VP__OP_abs},
-    {"sum(abs(x), 1), column-major", 1500, 1500, {1, 1500}, {0, 0}, {1, 0}, VP__OP_sum, 1, VP__OP_abs},
+    {"sum(abs(x), 0), column-major",
+     1500,
+     1500,
+     {1, 1500},
+     {0, 0},
+     {0, 1},
+     VP__OP_sum,
+     0,
+     VP__OP_abs},
+    {"sum(abs(x), 1), column-major",
+     1500,
+     1500,
+     {1, 1500},
+     {0, 0},
+     {1, 0},
+     VP__OP_sum,
+     1,
+     VP__OP_abs},
     {"sum(x, 0), row-major", 1500, 1500, {1500, 1}, {0, 0}, {0, 1}, VP__OP_sum, 0, -1},
     {"sum(x, 1), row-major", 1500, 1500, {1500, 1}, {0, 0}, {1, 0}, VP__OP_sum, 1, -1},
     {"sum(x, 0), 100 x 100", 100, 100, {100, 1}, {0, 0}, {0, 1}, VP__OP_sum, 0, -1},
@@ -210,15 +231,47 @@ static const layout layouts[] = {
     {"sum(x, 0), 300000 x 3", 300000, 3, {3, 1}, {0, 0}, {0, 1}, VP__OP_sum, 0, -1},
     {"sum(x), row-major", 1500, 1500, {1500, 1}, {0, 0}, {0, 0}, VP__OP_sum, 2, -1},
     {"sum(x), column-major", 1500, 1500, {1, 1500}, {0, 0}, {0, 0}, VP__OP_sum, 2, -1},
-    {"sum(x), column-major, 150 x 15000", 150, 15000, {1, 150}, {0, 0}, {0, 0}, VP__OP_sum, 2, -1},
+    {"sum(x), column-major, 150 x 15000",
+     150,
+     15000,
+     {1, 150},
+     {0, 0},
+     {0, 0},
+     VP__OP_sum,
+     2,
+     -1},
     {"sum(x[:, ::2])", 1500, 750, {1500, 2}, {0, 0}, {0, 0}, VP__OP_sum, 2, -1},
-    {"argmin(x, 0), row-major", 1500, 1500, {1500, 1}, {0, 0}, {0, 1}, VP__OP_argmin, 0, -1},
+    {"argmin(x, 0), row-major",
+     1500,
+     1500,
+     {1500, 1},
+     {0, 0},
+     {0, 1},
+     VP__OP_argmin,
+     0,
+     -1},
     {"max(x, 0), row-major", 1500, 1500, {1500, 1}, {0, 0}, {0, 1}, VP__OP_max, 0, -1},
     {"x + y", 1500, 1500, {1500, 1}, {1500, 1}, {1500, 1}, -1, 0, VP__OP_add},
     {"x + y.T", 1500, 1500, {1500, 1}, {1, 1500}, {1500, 1}, -1, 0, VP__OP_add},
     {"x.T to row-major", 1500, 1500, {1, 1500}, {0, 0}, {1500, 1}, -1, 0, -1},
-    {"x + y.T, 1024 x 1024", 1024, 1024, {1024, 1}, {1, 1024}, {1024, 1}, -1, 0, VP__OP_add},
-    {"x[:, ::2] + y[:, ::2]", 1500, 750, {1500, 2}, {1500, 2}, {750, 1}, -1, 0, VP__OP_add},
+    {"x + y.T, 1024 x 1024",
+     1024,
+     1024,
+     {1024, 1},
+     {1, 1024},
+     {1024, 1},
+     -1,
+     0,
+     VP__OP_add},
+    {"x[:, ::2] + y[:, ::2]",
+     1500,
+     750,
+     {1500, 2},
+     {1500, 2},
+     {750, 1},
+     -1,
+     0,
+     VP__OP_add},
     {"x + row", 1500, 1500, {1500, 1}, {0, 1}, {1500, 1}, -1, 0, VP__OP_add},
     {"x + column", 1500, 1500, {1500, 1}, {1, 0}, {1500, 1}, -1, 0, VP__OP_add},
     {"x + row, 500000 x 3", 500000, 3, {3, 1}, {0, 1}, {3, 1}, -1, 0, VP__OP_add},
@@ -263,7 +316,8 @@ static void bench_chain(int64_t n, int links) {
     }
     add_instr(&t.kernel, VP__OP_multiply, VP_F64, VP_F64, 0, 1);
     for (int i = 1; i < links; i++)
-        add_instr(&t.kernel, i % 2 ? VP__OP_add : VP__OP_multiply, VP_F64, VP_F64, 2 + i, i % 3 ? 2 : 1);
+        add_instr(&t.kernel, i % 2 ? VP__OP_add : VP__OP_multiply, VP_F64, VP_F64, 2 + i,
+                  i % 3 ? 2 : 1);
     t.out_strides[0] = 8;
     t.out = room((size_t)n * 8);
     bind(&t, 1, 0);
@@ -312,8 +366,8 @@ int main(int argc, char **argv) {
     const char *part = argc > 1 ? argv[1] : "all";
     const char *wanted = argc > 2 ? argv[2] : ""; /* in a layout's name */
     const bool all = strcmp(part, "all") == 0;
-    printf("instruction set %s, scratch %zu, plan at most %zu bytes\n", vp__kernels_get()->isa,
-           vp__exec_scratch_size(), vp__plan_size());
+    printf("instruction set %s, scratch %zu, plan at most %zu bytes\n",
+           vp__kernels_get()->isa, vp__exec_scratch_size(), vp__plan_size());
     if (all || strcmp(part, "small") == 0) bench_small();
     if (all || strcmp(part, "a") == 0) {
         bench_a1(true);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reductions written as plainly as possible: the tree of ops/kernels.h as a recursion over
- * elements that lie one after another. What every kernel, layout and split is compared
- * with.
+ * Reductions written as plainly as possible: the tree of ops/kernels.h as a recursion
+ * over elements that lie one after another. What every kernel, layout and split is
+ * compared with.
  */
 #ifndef VP_TESTS_REDUCE_REFERENCE_H
 #define VP_TESTS_REDUCE_REFERENCE_H
@@ -118,7 +118,8 @@ static void ref_tree(vp__op op, vp_dtype t, char *state, const char *x, int64_t 
     const int size = vp__dtype[t].size, lanes = REF_STATE / size;
     if (n <= VP__REDUCE_BLOCK) {
         for (int l = 0; l < lanes; l++) ref_identity(op, t, state + l * size);
-        for (int64_t i = 0; i < n; i++) ref_fold(op, t, state + i % lanes * size, x + i * size);
+        for (int64_t i = 0; i < n; i++)
+            ref_fold(op, t, state + i % lanes * size, x + i * size);
         return;
     }
     int64_t left = VP__REDUCE_BLOCK;
@@ -130,13 +131,15 @@ static void ref_tree(vp__op op, vp_dtype t, char *state, const char *x, int64_t 
 }
 
 /* Writes the reduction of the n elements at x. n is not 0. */
-static inline void ref_reduce(void *out, vp__op op, vp_dtype t, const void *x, int64_t n) {
+static inline void ref_reduce(void *out, vp__op op, vp_dtype t, const void *x,
+                              int64_t n) {
     const int size = vp__dtype[t].size;
     const char *at = x;
     const vp__class cls = (vp__class)vp__dtype[t].cls;
     if (op == VP__OP_any || op == VP__OP_all || op == VP__OP_count_nonzero) {
         int64_t count = 0;
-        for (int64_t i = 0; i < n; i++) count += ref_is_true(t, ref_load(t, at + i * size));
+        for (int64_t i = 0; i < n; i++)
+            count += ref_is_true(t, ref_load(t, at + i * size));
         if (op == VP__OP_count_nonzero)
             memcpy(out, &count, 8);
         else
@@ -172,7 +175,8 @@ static inline void ref_reduce(void *out, vp__op op, vp_dtype t, const void *x, i
     _Alignas(16) char state[REF_STATE];
     ref_tree(op, t, state, at, n);
     for (int half = REF_STATE / size / 2; half >= 1; half /= 2)
-        for (int l = 0; l < half; l++) ref_fold(op, t, state + l * size, state + (l + half) * size);
+        for (int l = 0; l < half; l++)
+            ref_fold(op, t, state + l * size, state + (l + half) * size);
     float *f = (float *)state;
     double *d = (double *)state;
     for (int i = 0; i < 2; i++) {

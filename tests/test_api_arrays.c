@@ -70,6 +70,7 @@ VP_TEST(every_kind_of_view_writes_through) {
 }
 
 VP_TEST(a_value_is_not_a_view) {
+    vp_scope outer = vp_begin();
     vp_array a = grid();
     int64_t base = vp__test_bytes_now();
     vp_array no = vp_view(vp_add(a, 1.0));
@@ -86,9 +87,12 @@ VP_TEST(a_value_is_not_a_view) {
     VP_CHECK_ERROR(vp_wait(no), VP_ERR_VALUE, "vp_view");
     vp_drop(no), vp_drop(places);
     VP_CHECK_NO_LEAK(base);
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }
 
 VP_TEST(a_broadcast_view_can_be_read_but_not_written) {
+    vp_scope outer = vp_begin();
     vp_array a = vp__test_counting(3);
     vp_array wide = vp_view(vp_broadcast(a, vp_shape(2, 3)));
     VP_CHECK_VALUES(wide, 0, 1, 2, 0, 1, 2);
@@ -103,6 +107,8 @@ VP_TEST(a_broadcast_view_can_be_read_but_not_written) {
     vp_array own = vp_let(wide);
     vp_put(own, vp_at(0), 1.0);
     VP_CHECK_VALUES(vp_get(own, 0), 1, 1, 1);
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }
 
 VP_TEST(naming_an_array_copies_it) {
@@ -331,6 +337,7 @@ VP_TEST(borrowed_memory_has_any_strides) {
 }
 
 VP_TEST(read_only_memory_is_refused_for_writing) {
+    vp_scope outer = vp_begin();
     double memory[4] = {0, 1, 2, 3};
     vp_array a = vp_borrow(VP_F64, vp_shape(4), NULL, memory, VP_READ_ONLY, NULL, NULL);
     vp_array view = vp_view(vp_get(a, vp_range(1, 3)));
@@ -350,6 +357,8 @@ VP_TEST(read_only_memory_is_refused_for_writing) {
     vp_put(a, vp_at(1), 8.0);
     VP_CHECK_VALUES(a, 9, 8, 2, 3);
     VP_CHECK_EQ(memory[0], 0);
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }
 
 VP_TEST(borrowed_memory_is_released_exactly_once) {

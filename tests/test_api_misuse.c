@@ -433,6 +433,7 @@ VP_TEST(operations_that_are_none) {
 /* --- errors themselves ----------------------------------------------------------------- */
 
 VP_TEST(the_last_error_is_kept_until_cleared) {
+    vp_scope outer = vp_begin();
     VP_CHECK_EQ((int)vp_error(), (int)VP_OK);
     VP_CHECK_STR(vp_message(), "");
     vp_array a = vp__test_counting(2);
@@ -446,9 +447,12 @@ VP_TEST(the_last_error_is_kept_until_cleared) {
     vp_clear_error();
     VP_CHECK_EQ((int)vp_error(), (int)VP_OK);
     VP_CHECK_STR(vp_message(), "");
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }
 
 VP_TEST(a_mistake_poisons_what_follows_and_says_where) {
+    vp_scope outer = vp_begin();
     vp_array a = vp__test_counting(2), b = vp__test_counting(3);
     vp_array c = vp_let(vp_add(a, b)); /* the mistake */
     int line = __LINE__ - 1;
@@ -462,4 +466,6 @@ VP_TEST(a_mistake_poisons_what_follows_and_says_where) {
     VP_CHECK_VALUES(vp_get(b, 1), 1);
     VP_CHECK_EQ(vp_size(d), -1);
     VP_CHECK_REPORTED(VP_ERR_SHAPE, text);
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }

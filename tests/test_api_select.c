@@ -134,6 +134,7 @@ VP_TEST(masks) {
 }
 
 VP_TEST(indices_that_are_none) {
+    vp_scope outer = vp_begin();
     vp_array a = vp__test_counting(3), i = pair(0, 3),
              f = vp_let(vp_zeros(VP_F64, vp_shape(2)));
     VP_CHECK_ERROR(vp_wait(vp_get(a, f)), VP_ERR_TYPE, "float64");
@@ -141,9 +142,12 @@ VP_TEST(indices_that_are_none) {
     vp_array b = cube(), three = vp_let(vp_zeros(VP_I64, vp_shape(3)));
     VP_CHECK_ERROR(vp_wait(vp_get(b, i, three)), VP_ERR_INDEX,
                    "index arrays of shapes (2,) and (3,) do not broadcast");
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }
 
 VP_TEST(take_along_an_axis) {
+    vp_scope outer = vp_begin();
     vp_array a = cube(), j = pair(2, 0);
     VP_CHECK_VALUES(vp_take(a, j, 1), 8, 9, 10, 11, 0, 1, 2, 3, 20, 21, 22, 23, 12, 13,
                     14, 15);
@@ -154,6 +158,8 @@ VP_TEST(take_along_an_axis) {
     VP_CHECK_ERROR(vp_wait(vp_take(a, j, 3)), VP_ERR_INDEX, "axis 3");
     VP_CHECK_ERROR(vp_wait(vp_take(a, j, 0)), VP_ERR_INDEX, "take: index 2");
     VP_CHECK_ERROR(vp_wait(vp_take(a, vp_gt(j, 0), 1)), VP_ERR_TYPE, "bool");
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }
 
 VP_TEST(find_and_nonzero) {
@@ -220,6 +226,7 @@ VP_TEST(writing_by_index_arrays_and_masks) {
 }
 
 VP_TEST(writing_what_does_not_fit) {
+    vp_scope outer = vp_begin();
     vp_array a = vp_let(vp_zeros(VP_F64, vp_shape(3, 4)));
     int64_t base = vp__test_bytes_now();
     vp_put(a, vp_at(0), vp__test_counting(3));
@@ -240,4 +247,6 @@ VP_TEST(writing_what_does_not_fit) {
     vp_scope s = vp_begin();
     vp_end(s);
     VP_CHECK_LE(vp__test_bytes_now(), base + 1024);
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }

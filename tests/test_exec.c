@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The executor against a machine that evaluates one element at a time: random bodies, types,
- * shapes, layouts and reductions, whole and in pieces, for every instruction set, bit for
- * bit. The output lies inside a larger buffer that must otherwise stay as it was.
+ * The executor against a machine that evaluates one element at a time: random bodies,
+ * types, shapes, layouts and reductions, whole and in pieces, for every instruction set,
+ * bit for bit. The output lies inside a larger buffer that must otherwise stay as it was.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,8 @@ typedef struct {
 } problem;
 
 /* A layout with the axes in some order, some of them reversed, padded or repeated. */
-static void lay_out(array *a, const problem *p, int size, uint32_t broadcast, bool plain) {
+static void lay_out(array *a, const problem *p, int size, uint32_t broadcast,
+                    bool plain) {
     int order[VP__MAXDIM];
     for (int i = 0; i < p->ndim; i++) order[i] = i;
     if (!plain)
@@ -101,7 +102,7 @@ static void fill(array *a, vp_dtype t) {
 }
 
 static void draw_shape(problem *p, int64_t most) {
-    static const int64_t common[] = {1,  1,  2,   3,   4,   5,   7,   8,   10,  16,   17,
+    static const int64_t common[] = {1,  1,  2,   3,   4,   5,   7,   8,   10,   16,  17,
                                      33, 64, 100, 127, 128, 129, 300, 513, 1025, 2100};
     p->ndim = draw_below(AXES);
     int64_t total = 1;
@@ -148,7 +149,8 @@ static void draw_instr(vp__kernel *k) {
         }
         vp_dtype work[3], result;
         if (!vp__op_types(op, types, work, &result)) continue;
-        if (vp__op_key(op, work) >= VP_C64 && draw_below(4)) continue; /* they take over */
+        if (vp__op_key(op, work) >= VP_C64 && draw_below(4))
+            continue; /* they take over */
         vp__instr in = {.op = (uint8_t)op, .result = (uint8_t)result};
         in.type = (uint8_t)vp__op_key(op, work);
         for (int a = 0; a < vp__ops[op].arity; a++)
@@ -160,8 +162,8 @@ static void draw_instr(vp__kernel *k) {
 
 static void draw_problem(problem *p, int64_t most) {
     static const vp__op reductions[] = {
-        VP__OP_sum,    VP__OP_sum,    VP__OP_prod,   VP__OP_min,          VP__OP_max, VP__OP_any,
-        VP__OP_all,    VP__OP_argmin, VP__OP_argmax, VP__OP_count_nonzero};
+        VP__OP_sum, VP__OP_sum, VP__OP_prod,   VP__OP_min,    VP__OP_max,
+        VP__OP_any, VP__OP_all, VP__OP_argmin, VP__OP_argmax, VP__OP_count_nonzero};
     memset(p, 0, sizeof *p);
     draw_shape(p, most);
     vp__kernel *k = &p->kernel;
@@ -173,8 +175,10 @@ static void draw_problem(problem *p, int64_t most) {
             draw_element((vp_dtype)k->leaf[i].dtype, &k->leaf[i].value);
             continue;
         }
-        const uint32_t broadcast = draw_below(3) == 0 ? (uint32_t)draw() & (uint32_t)draw() : 0;
-        lay_out(&p->leaf[i], p, vp__dtype[k->leaf[i].dtype].size, broadcast, draw_below(3) == 0);
+        const uint32_t broadcast =
+            draw_below(3) == 0 ? (uint32_t)draw() & (uint32_t)draw() : 0;
+        lay_out(&p->leaf[i], p, vp__dtype[k->leaf[i].dtype].size, broadcast,
+                draw_below(3) == 0);
         fill(&p->leaf[i], (vp_dtype)k->leaf[i].dtype);
     }
     const int most_instrs = draw_below(10);
@@ -187,13 +191,15 @@ static void draw_problem(problem *p, int64_t most) {
         p->reduced = (uint32_t)draw() & ((1u << p->ndim) - 1);
         if (draw_below(3) == 0) p->reduced = (1u << p->ndim) - 1;
         vp_dtype work, result;
-        VP_CHECK(vp__reduce_types((vp__op)k->reduce, (vp_dtype)body, VP_AUTO, &work, &result));
+        VP_CHECK(
+            vp__reduce_types((vp__op)k->reduce, (vp_dtype)body, VP_AUTO, &work, &result));
         if (draw_below(4) && body != (int)work) {
             add_cast(k, k->ninstrs > 0 ? k->nleaves + k->ninstrs - 1 : 0, work);
             body = (int)work;
         }
         k->reduce_type = (uint8_t)body;
-        k->result = vp__ops[k->reduce].result == VP__RESULT_SAME ? (uint8_t)body : (uint8_t)result;
+        k->result = vp__ops[k->reduce].result == VP__RESULT_SAME ? (uint8_t)body
+                                                                 : (uint8_t)result;
     }
     lay_out(&p->out, p, vp__dtype[k->result].size, p->reduced, draw_below(2) == 0);
     memset(p->out.memory, 0xa5, p->out.bytes);
@@ -262,7 +268,8 @@ static void evaluate(const vp__kernels *kernels, const problem *p, char *memory)
     for (int d = 0; d < p->ndim; d++)
         *(p->reduced >> d & 1 ? &numbers : &outputs) *= p->dims[d];
     if (outputs == 0) return;
-    const int size = k->reduce < 0 ? vp__dtype[k->result].size : vp__dtype[k->reduce_type].size;
+    const int size =
+        k->reduce < 0 ? vp__dtype[k->result].size : vp__dtype[k->reduce_type].size;
     char *column = malloc((size_t)(numbers * size) + 16);
     do {
         _Alignas(16) char result[16];
@@ -342,7 +349,8 @@ static bool is_same(vp_dtype t, const char *a, const char *b) {
     return true;
 }
 
-static void compare(const problem *p, const char *got, const char *want, const char *what) {
+static void compare(const problem *p, const char *got, const char *want,
+                    const char *what) {
     const vp_dtype t = (vp_dtype)p->kernel.result;
     const size_t size = vp__dtype[t].size;
     if (memcmp(got, want, p->out.bytes) == 0) return;
@@ -351,10 +359,12 @@ static void compare(const problem *p, const char *got, const char *want, const c
     for (size_t i = 0; i < p->out.bytes; i++) {
         if (got[i] == want[i]) continue;
         const size_t at = i < first ? i : first + (i - first) / size * size;
-        if (i >= first && at + size <= p->out.bytes && is_same(t, got + at, want + at)) continue;
+        if (i >= first && at + size <= p->out.bytes && is_same(t, got + at, want + at))
+            continue;
         describe(p);
-        fprintf(stderr, "seed %llu, %s, byte %lld from element 0\n", (unsigned long long)seed,
-                what, (long long)(i - (size_t)(p->out.data - p->out.memory)));
+        fprintf(stderr, "seed %llu, %s, byte %lld from element 0\n",
+                (unsigned long long)seed, what,
+                (long long)(i - (size_t)(p->out.data - p->out.memory)));
         VP_CHECK_BYTES(got + at, want + at, size);
     }
 }
@@ -372,7 +382,8 @@ static void check(const problem *p, void *scratch) {
         static const int64_t piece[] = {INT64_MAX / 4, 20000, 1000};
         for (int j = 0; j < 3; j++) {
             char what[64];
-            snprintf(what, sizeof what, "%s, pieces of %lld", isas[i], (long long)piece[j]);
+            snprintf(what, sizeof what, "%s, pieces of %lld", isas[i],
+                     (long long)piece[j]);
             memcpy(got, p->out.memory, p->out.bytes);
             run(kernels, p, piece[j], got, scratch);
             compare(p, got, want, what);
@@ -426,7 +437,8 @@ static void answer(problem *p, uint32_t broadcast, bool plain) {
     if (wrong != NULL) VP_FAIL("the kernel is wrong: %s", wrong);
     for (int i = 0; i < p->kernel.nleaves; i++) {
         if (p->kernel.leaf[i].constant) continue;
-        lay_out(&p->leaf[i], p, vp__dtype[p->kernel.leaf[i].dtype].size, broadcast, plain);
+        lay_out(&p->leaf[i], p, vp__dtype[p->kernel.leaf[i].dtype].size, broadcast,
+                plain);
         fill(&p->leaf[i], (vp_dtype)p->kernel.leaf[i].dtype);
     }
     lay_out(&p->out, p, vp__dtype[p->kernel.result].size, p->reduced, plain);
@@ -437,10 +449,12 @@ static void answer(problem *p, uint32_t broadcast, bool plain) {
 }
 
 VP_TEST(lengths_at_the_edges_of_blocks) {
-    static const int64_t length[] = {1,    2,    15,   16,   17,   127,  128,  129,   1023, 1024,
-                                     1025, 2047, 4095, 4097, 8191, 8192, 8193, 16385, 40000};
-    static const int ops[] = {VP__OP_sum, VP__OP_prod,   VP__OP_min,           VP__OP_max, VP__OP_any,
-                              VP__OP_all, VP__OP_argmin, VP__OP_count_nonzero, -1};
+    static const int64_t length[] = {1,    2,    15,   16,    17,   127,  128,
+                                     129,  1023, 1024, 1025,  2047, 4095, 4097,
+                                     8191, 8192, 8193, 16385, 40000};
+    static const int ops[] = {VP__OP_sum,    VP__OP_prod,          VP__OP_min,
+                              VP__OP_max,    VP__OP_any,           VP__OP_all,
+                              VP__OP_argmin, VP__OP_count_nonzero, -1};
     problem p;
     seed = 7;
     for (int i = 0; i < 19; i++)
@@ -453,13 +467,14 @@ VP_TEST(lengths_at_the_edges_of_blocks) {
 
 /* Everything that is reduced, in both storage orders and in any: ranges and panels. */
 VP_TEST(whole_arrays_in_any_order) {
-    static const int64_t dims[][4] = {{100, 90, 1, 1}, {9, 1200, 1, 1}, {1200, 9, 1, 1},
-                                      {37, 11, 29, 1}, {7, 5, 6, 50},   {3, 5000, 2, 1},
-                                      {2, 30011, 1, 1}};
-    static const int ops[] = {VP__OP_sum, VP__OP_min, VP__OP_argmax, VP__OP_any, VP__OP_prod};
+    static const int64_t dims[][4] = {{100, 90, 1, 1},  {9, 1200, 1, 1}, {1200, 9, 1, 1},
+                                      {37, 11, 29, 1},  {7, 5, 6, 50},   {3, 5000, 2, 1},
+                                      {2, 30011, 1, 1}, {10, 128, 1, 1}};
+    static const int ops[] = {VP__OP_sum, VP__OP_min, VP__OP_argmax, VP__OP_any,
+                              VP__OP_prod};
     problem p;
     seed = 11;
-    for (int i = 0; i < 7; i++)
+    for (int i = 0; i < 8; i++)
         for (int j = 0; j < 5; j++)
             for (int k = 0; k < 4; k++) {
                 static const vp_dtype types[] = {VP_F64, VP_F32, VP_C128, VP_I16};
@@ -474,8 +489,8 @@ VP_TEST(empty_spaces) {
     seed = 13;
     for (int i = 0; i < 3; i++)
         for (int t = 0; t < VP__NDTYPES; t++) {
-            static const int ops[] = {VP__OP_sum, VP__OP_prod, VP__OP_any, VP__OP_all,
-                                      VP__OP_count_nonzero, -1};
+            static const int ops[] = {VP__OP_sum, VP__OP_prod,          VP__OP_any,
+                                      VP__OP_all, VP__OP_count_nonzero, -1};
             for (int j = 0; j < 6; j++)
                 for (uint32_t reduced = 0; reduced < 4; reduced++) {
                     pose(&p, (vp_dtype)t, ops[j], 2, dims[i], ops[j] < 0 ? 0 : reduced);
@@ -515,7 +530,8 @@ VP_TEST(large_bodies) {
     const int64_t dims[2] = {70, 90};
     seed = 19;
     for (int n = 0; n < 6; n++) {
-        pose(&p, VP_F64, n % 2 ? (int)VP__OP_sum : -1, 2, dims, n % 2 ? (uint32_t)n % 3 : 0);
+        pose(&p, VP_F64, n % 2 ? (int)VP__OP_sum : -1, 2, dims,
+             n % 2 ? (uint32_t)n % 3 : 0);
         vp__kernel *k = &p.kernel;
         k->nleaves = VP__KERNEL_LEAVES;
         for (int i = 0; i < k->nleaves; i++) {
@@ -524,7 +540,8 @@ VP_TEST(large_bodies) {
             k->leaf[i].value.f64[0] = i;
         }
         for (int i = 0; i < 32; i++)
-            k->instr[k->ninstrs++] = (vp__instr){VP__OP_square, VP_F64, VP_F64, {(uint8_t)i}};
+            k->instr[k->ninstrs++] =
+                (vp__instr){VP__OP_square, VP_F64, VP_F64, {(uint8_t)i}};
         for (int i = 0; i < 31; i++) {
             const uint8_t so_far = (uint8_t)(i == 0 ? 32 : 63 + i);
             k->instr[k->ninstrs++] =
@@ -544,7 +561,8 @@ VP_TEST(flat_runs) {
         free_problem(p);
         p->kernel.reduce = -1;
         p->kernel.result = (uint8_t)value_type(
-            &p->kernel, p->kernel.ninstrs > 0 ? p->kernel.nleaves + p->kernel.ninstrs - 1 : 0);
+            &p->kernel,
+            p->kernel.ninstrs > 0 ? p->kernel.nleaves + p->kernel.ninstrs - 1 : 0);
         p->reduced = 0;
         p->ndim = 1;
         p->dims[0] = draw_below(2) ? draw_below(40) : draw_below(3000);
@@ -632,7 +650,8 @@ static void print_to(char *text, size_t room, const vp__kernel *k) {
 }
 
 VP_TEST(kernels_print_as_text) {
-    vp__kernel k = {.nleaves = 3, .reduce = VP__OP_sum, .reduce_type = VP_F64, .result = VP_F64};
+    vp__kernel k = {
+        .nleaves = 3, .reduce = VP__OP_sum, .reduce_type = VP_F64, .result = VP_F64};
     k.leaf[0].dtype = VP_I32;
     k.leaf[1] = (vp__leaf){.dtype = VP_F64, .constant = true, .value = {.f64 = {0.5}}};
     k.leaf[2] = (vp__leaf){.dtype = VP_I8, .constant = true, .value = {.u64 = {0xff}}};

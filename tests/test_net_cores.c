@@ -121,6 +121,51 @@ VP_TEST(a_chain_stays_on_one_thread_and_two_use_two) {
     unlink(path);
 }
 
+static int lines_with(const char *path, const char *part) {
+    char text[1024];
+    FILE *file = fopen(path, "r");
+    VP_CHECK(file != NULL);
+    int count = 0;
+    while (fgets(text, sizeof text, file)) count += strstr(text, part) != NULL;
+    fclose(file);
+    return count;
+}
+
+/* Every node is in the trace with its whole life; one that is gated is sized and placed and
+ * has not run. */
+VP_TEST(the_trace_shows_every_life) {
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/vproc-cores-%ld.json", (long)getpid());
+    setenv("VP_TRACE", path, 1);
+    setenv("VP_INLINE", "0", 1);
+    vp__test_threads(2);
+    vp_scope s = vp_begin();
+    vp__gate gate;
+    vp_array x = vp_let(VP_GATED(vp__test_counting(10), &gate));
+    vp_array y = vp_let(vp_sqrt(vp_add(x, 1.0)));
+    vp_put(y, vp_at(0), 7.0);
+    vp_array z = vp_let(vp_take(y, vp_find(vp_gt(y, 2.0)), 0));
+    VP_CHECK_SOON(VP_STAT(executed) == 0);
+    vp__trace_flush();
+    VP_CHECK_EQ(lines_with(path, "\"cat\":\"issue\""), (int)VP_STAT(issued));
+    VP_CHECK_EQ(lines_with(path, "\"cat\":\"run\""), 0);
+    int late = 2; /* the find is placed; what waits for its size is not */
+    VP_CHECK_GE(lines_with(path, "\"name\":\"placed\""), (int)VP_STAT(issued) - late);
+    vp__gate_open(&gate);
+    VP_CHECK_OK(vp_wait(z));
+    vp_end(s);
+    VP_CHECK_OK(vp_sync());
+    vp__trace_flush();
+    int issued = (int)VP_STAT(issued);
+    VP_CHECK_EQ(lines_with(path, "\"cat\":\"issue\""), issued);
+    VP_CHECK_EQ(lines_with(path, "\"cat\":\"node\",\"name\":\"sized\""), issued);
+    VP_CHECK_EQ(lines_with(path, "\"cat\":\"node\",\"name\":\"placed\""), issued);
+    VP_CHECK_EQ(lines_with(path, "\"cat\":\"node\",\"name\":\"ready\""), issued);
+    VP_CHECK_EQ(lines_with(path, "\"cat\":\"run\""), issued);
+    VP_CHECK_EQ(lines_with(path, "\"ph\":\"e\""), issued);
+    unlink(path);
+}
+
 VP_TEST(dependents_are_placed_where_their_input_will_be) {
     vp__test_threads(4);
     vp_scope s = vp_begin();

@@ -71,6 +71,7 @@ VP_TEST(an_index_out_of_bounds_poisons_value_and_dependents) {
 }
 
 VP_TEST(every_observer_reports) {
+    vp_scope outer = vp_begin();
     vp_array x = vp__test_counting(5), where = positions(0, -6);
     vp_array y = vp_let(vp_take(x, where, 0));
     int line = __LINE__ - 1;
@@ -85,9 +86,12 @@ VP_TEST(every_observer_reports) {
     CHECK_CAUSE(vp_print(y), VP_ERR_INDEX, line, "index -6");
     CHECK_CAUSE(vp_wait(y), VP_ERR_INDEX, line, "index -6");
     CHECK_CAUSE(vp_test(vp_any(y), &truth), VP_ERR_INDEX, line, "index -6");
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }
 
 VP_TEST(a_selection_by_late_indices_poisons) {
+    vp_scope outer = vp_begin();
     vp__gate gate;
     vp_array x = vp_let(vp_reshape(vp__test_counting(6), vp_shape(2, 3)));
     vp_array where = vp_let(VP_GATED(positions(1, 3), &gate));
@@ -95,11 +99,14 @@ VP_TEST(a_selection_by_late_indices_poisons) {
     vp_array y = vp_let(vp_get(x, VP_ALL, where));
     vp__gate_open(&gate);
     CHECK_CAUSE(vp_wait(y), VP_ERR_INDEX, line, "index 3 is out of bounds for axis 1");
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }
 
 /* --- sizes that come late -------------------------------------------------------------- */
 
 VP_TEST(sizes_that_do_not_fit_poison) {
+    vp_scope outer = vp_begin();
     vp__gate gate;
     vp_array x = vp__test_counting(10), three = vp__test_counting(3);
     vp_array mask = vp_let(VP_GATED(vp_lt(x, 4.0), &gate));
@@ -113,9 +120,12 @@ VP_TEST(sizes_that_do_not_fit_poison) {
     VP_CHECK_EQ(vp_size(after), -1);
     VP_CHECK_REPORTED(VP_ERR_SHAPE, "(4,)");
     VP_CHECK_VALUES(fits, 1, 2, 3, 4);
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }
 
 VP_TEST(a_late_concatenation_that_does_not_fit_poisons) {
+    vp_scope outer = vp_begin();
     vp__gate gate;
     vp_array x = vp_let(vp_reshape(vp__test_counting(6), vp_shape(2, 3)));
     static const bool choose[] = {true, false, true};
@@ -126,9 +136,12 @@ VP_TEST(a_late_concatenation_that_does_not_fit_poisons) {
     vp__gate_open(&gate);
     CHECK_CAUSE(vp_wait(joined), VP_ERR_SHAPE, line,
                 "concatenate: shapes (2, 3) and (2, 2)");
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }
 
 VP_TEST(a_late_mask_of_another_shape_poisons) {
+    vp_scope outer = vp_begin();
     vp__gate size, run;
     vp_array x = vp__test_counting(5);
     vp_array mask = vp_let(VP_GATED_SIZE(vp_ones(VP_BOOL, vp_shape(4)), &size, &run));
@@ -137,9 +150,12 @@ VP_TEST(a_late_mask_of_another_shape_poisons) {
     vp__gate_open(&size);
     vp__gate_open(&run);
     CHECK_CAUSE(vp_wait(y), VP_ERR_INDEX, line, "(4,)");
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }
 
 VP_TEST(the_least_of_nothing_poisons) {
+    vp_scope outer = vp_begin();
     for (int turn = 0; turn < 2; turn++) {
         vp__gate gate;
         vp_array x = vp__test_counting(5);
@@ -153,11 +169,14 @@ VP_TEST(the_least_of_nothing_poisons) {
         CHECK_CAUSE(vp_wait(least), VP_ERR_VALUE, line, "min of an array of shape (0,)");
         VP_CHECK_VALUES(sum, 0);
     }
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }
 
 /* --- failed writes --------------------------------------------------------------------- */
 
 VP_TEST(a_failed_write_poisons_its_target) {
+    vp_scope outer = vp_begin();
     vp__gate gate;
     vp_array x = vp__test_counting(5), other = vp_let(x);
     vp_array view = vp_view(vp_get(x, vp_range(0, 2)));
@@ -180,9 +199,12 @@ VP_TEST(a_failed_write_poisons_its_target) {
     VP_CHECK_VALUES(x, 10, 11, 12, 13, 14);
     VP_CHECK_VALUES(view, 10, 11);
     VP_CHECK(read_fails(after));
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }
 
 VP_TEST(a_whole_overwrite_behind_a_gate_heals) {
+    vp_scope outer = vp_begin();
     for (int large = 0; large < 2; large++) {
         int64_t n = large ? 50000 : 50;
         vp__gate gate, open;
@@ -198,9 +220,12 @@ VP_TEST(a_whole_overwrite_behind_a_gate_heals) {
         VP_CHECK_VALUES(healthy, (double)n);
         VP_CHECK_ERROR(vp_wait(poisoned), VP_ERR_INDEX, "out of bounds");
     }
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }
 
 VP_TEST(rebinding_heals) {
+    vp_scope outer = vp_begin();
     vp_array x = vp__test_counting(5);
     vp_put(x, vp_at(positions(0, 7)), 1.0);
     VP_CHECK_ERROR(vp_wait(x), VP_ERR_INDEX, "index 7");
@@ -210,9 +235,12 @@ VP_TEST(rebinding_heals) {
     VP_CHECK_ERROR(vp_wait(bad), VP_ERR_SHAPE, "(2,)");
     vp_set(bad, x);
     VP_CHECK_VALUES(bad, 1, 1);
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }
 
 VP_TEST(a_poisoned_value_poisons_what_it_is_written_to) {
+    vp_scope outer = vp_begin();
     for (int gated = 0; gated < 2; gated++) {
         vp__gate gate;
         vp_array x = vp__test_counting(8), where = positions(0, 8);
@@ -227,9 +255,12 @@ VP_TEST(a_poisoned_value_poisons_what_it_is_written_to) {
         vp_put(x, vp_at(VP_ALL), 3.0);
         VP_CHECK_VALUES(vp_sum(x), 24);
     }
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }
 
 VP_TEST(a_late_value_that_does_not_fit_poisons_its_target) {
+    vp_scope outer = vp_begin();
     for (int gated = 0; gated < 2; gated++) {
         vp__gate gate;
         vp_array x = vp__test_counting(8);
@@ -242,11 +273,14 @@ VP_TEST(a_late_value_that_does_not_fit_poisons_its_target) {
         CHECK_CAUSE(vp_wait(x), VP_ERR_SHAPE, line,
                     "put: a value of shape (3,) does not fit a selection of shape (5,)");
     }
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }
 
 /* Poison goes with the elements: into lazy copies and renamed arrays, part by part. */
 VP_TEST(poison_is_copied_with_the_elements) {
     vp__test_threads(2);
+    vp_scope outer = vp_begin();
     for (int large = 0; large < 2; large++) {
         int64_t n = large ? 50000 : 20;
         vp__gate gate;
@@ -267,9 +301,12 @@ VP_TEST(poison_is_copied_with_the_elements) {
         VP_CHECK_ERROR(vp_wait(vp_get(x, 4)), VP_ERR_INDEX, "take: index");
         vp_drop(x), vp_drop(copy), vp_drop(reader), vp_drop(zero);
     }
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }
 
 VP_TEST(borrowed_memory_is_healed_too) {
+    vp_scope outer = vp_begin();
     double memory[5] = {0, 1, 2, 3, 4};
     vp_array x = vp_borrow(VP_F64, vp_shape(5), NULL, memory, VP_WRITABLE, NULL, NULL);
     vp_put(x, vp_at(positions(1, 5)), 100.0);
@@ -277,9 +314,12 @@ VP_TEST(borrowed_memory_is_healed_too) {
     vp_put(x, vp_at(VP_ALL), 7.0);
     VP_CHECK_VALUES(x, 7, 7, 7, 7, 7);
     VP_CHECK_EQ(memory[4], 7);
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }
 
 VP_TEST(the_first_of_several_errors_is_told) {
+    vp_scope outer = vp_begin();
     vp_array x = vp__test_counting(5);
     vp_array a = vp_let(vp_take(x, positions(0, 11), 0));
     vp_array b = vp_let(vp_take(x, positions(0, 22), 0));
@@ -287,6 +327,8 @@ VP_TEST(the_first_of_several_errors_is_told) {
     vp_put(x, vp_at(vp_range(0, 2)), b);
     vp_put(x, vp_at(vp_range(0, 2)), a);
     VP_CHECK_ERROR(vp_wait(x), VP_ERR_INDEX, "index 22");
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }
 
 /* --- the same text everywhere ---------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,20 @@
 #include "tests/net_support.h"
 
 enum { MB = 1 << 20, ELEMENTS = 1 << 20 }; /* of a float64 array of 8 MB */
+
+/* System calls of the pool, and page faults of the process, so far. */
+typedef struct {
+    int64_t calls;
+    long faults;
+} memory_mark;
+
+static memory_mark mark_now(void) {
+    vp__pool_stat stat;
+    struct rusage usage;
+    vp__pool_stats(&stat);
+    getrusage(RUSAGE_SELF, &usage);
+    return (memory_mark){stat.system_calls, usage.ru_minflt};
+}
 
 /* --- release --------------------------------------------------------------------------- */
 
@@ -106,6 +121,35 @@ VP_TEST(the_net_is_empty_after_a_wait) {
         VP_CHECK_EQ(atomic_load(&vp__cores[i]->ahead), 0);
         VP_CHECK(atomic_load(&vp__cores[i]->inbox) == NULL);
     }
+}
+
+/* Once its arrays have been made, a loop makes no system call for memory and touches no
+ * page it has not touched before, whatever it computes. */
+VP_TEST(a_steady_state_takes_no_new_memory) {
+    vp__test_threads(2);
+    vp_scope s = vp_begin();
+    vp_array small = vp__test_counting(10),
+             large = vp_let(vp_ones(VP_F64, vp_shape(300000)));
+    memory_mark before = {0, 0}, after = {0, 0};
+    for (int turn = 0; turn < 400; turn++) {
+        if (turn == 200) before = mark_now();
+        vp_scope inner = vp_begin();
+        vp_set(small, vp_add(vp_mul(small, 0.5), 1.0));
+        vp_put(small, vp_at(3), vp_sum(small));
+        vp_array order = vp_let(vp_argsort(small, 0));
+        vp_set(small, vp_take(small, order, 0));
+        vp_array t = vp_let(vp_cumsum(vp_minimum(large, 2.0), 0));
+        vp_set(large, vp_div(t, vp_max(t)));
+        vp_put(large, vp_at(vp_lt(large, 0.5)), 1.0);
+        VP_CHECK_OK(vp_wait(large));
+        vp_end(inner);
+    }
+    after = mark_now();
+    printf("%lld system calls, %ld page faults in 200 turns\n",
+           (long long)(after.calls - before.calls), after.faults - before.faults);
+    VP_CHECK_LE(after.calls - before.calls, 4);
+    VP_CHECK_LE(after.faults - before.faults, 400);
+    vp_end(s);
 }
 
 /* --- limits ---------------------------------------------------------------------------- */

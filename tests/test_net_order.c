@@ -221,6 +221,7 @@ VP_TEST(dependents_of_a_gated_input_are_sized_and_placed) {
 }
 
 VP_TEST(a_late_size_runs_down_the_chain_before_any_result) {
+    vp_scope outer = vp_begin();
     vp__gate size, run;
     vp_array x = vp__test_counting(600);
     vp_array y = vp_let(VP_GATED_SIZE(x, &size, &run));
@@ -252,10 +253,13 @@ VP_TEST(a_late_size_runs_down_the_chain_before_any_result) {
     for (int half = 0; half < 2; half++)
         for (int i = 1; i <= 600; i++) sum += i;
     VP_CHECK_EQ(last, sum);
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }
 
 /* Selecting from a value of unknown size says nothing about what the program does next. */
 VP_TEST(selecting_from_a_late_size_does_not_wait) {
+    vp_scope outer = vp_begin();
     vp__gate size, run;
     vp__test_opener opener;
     vp_array x = vp__test_counting(9);
@@ -269,4 +273,6 @@ VP_TEST(selecting_from_a_late_size_does_not_wait) {
     VP_CHECK_VALUES(part, 2, 3, 4);
     VP_CHECK_VALUES(turned, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     VP_CHECK(!waited);
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
 }

@@ -11,9 +11,9 @@
 enum { MOST = 2048 };
 
 static const char *const isas[] = {"baseline", "avx2", "avx512"};
-static const vp__op ops[] = {VP__OP_sum,    VP__OP_prod,   VP__OP_min, VP__OP_max,
-                             VP__OP_any,    VP__OP_all,    VP__OP_argmin,
-                             VP__OP_argmax, VP__OP_count_nonzero};
+static const vp__op ops[] = {VP__OP_sum,    VP__OP_prod,   VP__OP_min,
+                             VP__OP_max,    VP__OP_any,    VP__OP_all,
+                             VP__OP_argmin, VP__OP_argmax, VP__OP_count_nonzero};
 
 static uint64_t seed = 88172645463325252u;
 static uint64_t draw(void) {
@@ -53,7 +53,8 @@ static void draw_element(vp_dtype t, void *at, int rare) {
 static int result_size(vp__op op, vp_dtype t) {
     vp_dtype work, result;
     VP_CHECK(vp__reduce_types(op, t, VP_AUTO, &work, &result));
-    return vp__ops[op].result == VP__RESULT_SAME ? vp__dtype[t].size : vp__dtype[result].size;
+    return vp__ops[op].result == VP__RESULT_SAME ? vp__dtype[t].size
+                                                 : vp__dtype[result].size;
 }
 
 /* Folds n elements in chunks, by the binary counter that the tree is. */
@@ -81,9 +82,10 @@ static void by_chunks(const vp__reduce_kernel *k, char *out, const char *x, int 
 }
 
 static void check_lengths(const vp__reduce_kernel *k, vp__op op, vp_dtype t, int rare) {
-    static const int64_t length[] = {1,   2,   3,   4,   5,   7,    8,    9,    15,  16,  17,
-                                     31,  32,  33,  63,  64,  65,   127,  128,  129, 255, 256,
-                                     257, 383, 511, 700, 896, 1000, 1023, 1024, 1025, 2048};
+    static const int64_t length[] = {1,   2,   3,   4,    5,    7,    8,    9,
+                                     15,  16,  17,  31,   32,   33,   63,   64,
+                                     65,  127, 128, 129,  255,  256,  257,  383,
+                                     511, 700, 896, 1000, 1023, 1024, 1025, 2048};
     static _Alignas(64) char x[(MOST + 1) * 16];
     const int size = vp__dtype[t].size, bytes = result_size(op, t);
     for (size_t i = 0; i < sizeof length / sizeof length[0]; i++) {
@@ -120,8 +122,9 @@ static void check_table(const vp__reduce_kernel *k, vp__op op, vp_dtype t, int64
     char *x = malloc((size_t)(rows * row)), *column = malloc((size_t)(rows * size));
     char *packed = malloc((size_t)(rows * cols * size)), *got = malloc((size_t)cols * 16);
     char *want = malloc((size_t)cols * 16), *state = NULL;
-    VP_CHECK_EQ(posix_memalign((void **)&state, 64, (size_t)(k->lanes * k->state_size * cols)),
-                0);
+    VP_CHECK_EQ(
+        posix_memalign((void **)&state, 64, (size_t)(k->lanes * k->state_size * cols)),
+        0);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++) draw_element(t, x + r * row + c * size, rare);
     for (int64_t c = 0; c < cols; c++) {
@@ -137,8 +140,8 @@ static void check_table(const vp__reduce_kernel *k, vp__op op, vp_dtype t, int64
         VP_CHECK_BYTES(got, want, (size_t)(cols * bytes));
         for (int64_t step = 1; step <= 13; step += 4) {
             for (int64_t r = 0; r < rows; r += step)
-                k->block_cols(state, x + r * row, row, rows - r < step ? rows - r : step, cols,
-                              r);
+                k->block_cols(state, x + r * row, row, rows - r < step ? rows - r : step,
+                              cols, r);
             k->finish(got, state, cols);
             VP_CHECK_BYTES(got, want, (size_t)(cols * bytes));
         }
@@ -161,10 +164,11 @@ static void check_isa(const char *isa) {
             VP_CHECK_EQ(VP__REDUCE_BLOCK % k->lanes, 0);
             for (int rare = 0; rare <= 20; rare += 4)
                 check_lengths(k, ops[i], (vp_dtype)t, rare);
-            static const int64_t sizes[] = {1, 2, 3, 7, 8, 10, 16, 17, 40, 64, 65, 100, 128, 150};
+            static const int64_t sizes[] = {1,  2,  3,  7,  8,   10,  16,
+                                            17, 40, 64, 65, 100, 128, 150};
             for (int n = 0; n < 40; n++)
-                check_table(k, ops[i], (vp_dtype)t, sizes[draw() % 14], sizes[draw() % 14],
-                            n % 3 * 6);
+                check_table(k, ops[i], (vp_dtype)t, sizes[draw() % 14],
+                            sizes[draw() % 14], n % 3 * 6);
         }
 }
 

@@ -44,6 +44,7 @@ vp__storage *vp__storage_new(int64_t bytes) {
         }
         atomic_init(&s->late->sized, NULL);
         atomic_init(&s->late->configured, NULL);
+        s->late->failed = false;
     }
     return s;
 }
@@ -61,6 +62,7 @@ vp__storage *vp__storage_like(vp__storage *old) {
     atomic_init(&s->late->configured, NULL);
     vp__waitlist_close(&s->late->sized);
     vp__waitlist_close(&s->late->configured);
+    s->late->failed = false;
     s->late->ndim = old->late->ndim;
     memcpy(s->late->dims, old->late->dims, sizeof s->late->dims);
     memcpy(s->late->strides, old->late->strides, sizeof s->late->strides);
@@ -165,7 +167,7 @@ vp__error *vp__storage_error(vp__storage *s, const vp__region *region, uint64_t 
 }
 
 vp__error *vp__storage_failure(vp__storage *s) {
-    if (!s->late || !vp__storage_is_sized(s)) return NULL;
+    if (!s->late || !vp__storage_is_sized(s) || !s->late->failed) return NULL;
     for (vp__poison *p = atomic_load_explicit(&s->poison, memory_order_acquire); p;
          p = p->next)
         if (p->error && p->sequence == 0 && p->region.lo == INT64_MIN) return p->error;

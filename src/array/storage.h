@@ -34,6 +34,7 @@ typedef struct vp__poison {
 /* What a late storage learns with its size, and who waits to hear of it. */
 typedef struct {
     vp__waitlist sized, configured;
+    bool failed; /* its producer failed before there was a size; published with `sized` */
     int32_t ndim;
     int64_t dims[VP__MAXDIM], strides[VP__MAXDIM];
 } vp__late;

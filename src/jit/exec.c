@@ -86,22 +86,22 @@ void vp__plan_finish(const vp__plan *p, void *out, void *partial, void *scratch)
 /* Elements of one block of the short way; small enough that every value of the largest
  * body has a block of its own in the scratch. */
 enum { FLAT_BLOCK = 512 };
-_Static_assert((size_t)VP__VALUES * FLAT_BLOCK * 16 <=
+_Static_assert((size_t)VP__VALUES *FLAT_BLOCK * 16 <=
                    VP__BUFFERS_BYTES + VP__STATES_BYTES + VP__PANEL_BYTES,
                "a body's blocks fit the scratch");
 
-static void flat_op(const vp__kernels *k, const vp__instr *in, void *out, char *const *value,
-                    int64_t n) {
+static void flat_op(const vp__kernels *k, const vp__instr *in, void *out,
+                    char *const *value, int64_t n) {
     if (in->op == VP__OP_CAST)
         k->cast[in->type][in->result](out, value[in->arg[0]], n);
     else
-        k->op[in->op][in->type](out, value[in->arg[0]], value[in->arg[1]], value[in->arg[2]],
-                                n);
+        k->op[in->op][in->type](out, value[in->arg[0]], value[in->arg[1]],
+                                value[in->arg[2]], n);
 }
 
 /* One instruction on arrays alone needs no blocks at all. */
-static bool flat_single(const vp__kernels *k, const vp__kernel *kernel, void *const *leaf_data,
-                        void *out, int64_t n) {
+static bool flat_single(const vp__kernels *k, const vp__kernel *kernel,
+                        void *const *leaf_data, void *out, int64_t n) {
     const vp__instr *in = &kernel->instr[0];
     for (int i = 0; i < kernel->nleaves; i++)
         if (kernel->leaf[i].constant) return false;
@@ -115,8 +115,8 @@ static bool flat_single(const vp__kernels *k, const vp__kernel *kernel, void *co
     return true;
 }
 
-static void flat_leaf(const vp__kernels *k, const vp__kernel *kernel, void *const *leaf_data,
-                      void *out, int64_t n) {
+static void flat_leaf(const vp__kernels *k, const vp__kernel *kernel,
+                      void *const *leaf_data, void *out, int64_t n) {
     const vp__leaf *leaf = &kernel->leaf[0];
     const int size = vp__dtype[leaf->dtype].size;
     if (leaf->constant)
@@ -147,7 +147,8 @@ void vp__exec_flat(const vp__kernel *kernel, void *const *leaf_data, void *out, 
     }
     for (int i = nleaves; i < last; i++) {
         value[i] = next;
-        next += (block * vp__dtype[kernel->instr[i - nleaves].result].size + 63) / 64 * 64;
+        next +=
+            (block * vp__dtype[kernel->instr[i - nleaves].result].size + 63) / 64 * 64;
     }
     value[last] = out;
     const int64_t out_size = vp__dtype[kernel->instr[kernel->ninstrs - 1].result].size;

@@ -12,10 +12,11 @@
  * is placed; a plan is made then, once, and its pieces may run on any threads at once. */
 typedef struct {
     const vp__kernel *kernel;
-    int32_t ndim;                        /* of the iteration space */
+    int32_t ndim; /* of the iteration space */
     const int64_t *dims;
-    uint32_t reduced;                    /* bit i: axis i is reduced (0 without a reduction) */
-    const int64_t *leaf_strides[VP__KERNEL_LEAVES]; /* bytes, ndim entries; NULL: constant */
+    uint32_t reduced; /* bit i: axis i is reduced (0 without a reduction) */
+    const int64_t
+        *leaf_strides[VP__KERNEL_LEAVES]; /* bytes, ndim entries; NULL: constant */
     /* Bytes, ndim entries; entries of reduced axes are ignored. */
     const int64_t *out_strides;
 } vp__exec_args;
@@ -24,9 +25,9 @@ typedef struct vp__plan vp__plan;
 
 /* Makes a plan in caller's memory of vp__plan_size() bytes, or of the fewer bytes that
  * vp__plan_size_for() says these arguments need, aligned to 8 (no allocation, nothing to
- * release; what args points to is copied, and the plan itself may be). piece_elements is the wish for how many
- * elements of the iteration space one piece should have; the actual pieces are a function
- * of kernel and shapes and of it alone. */
+ * release; what args points to is copied, and the plan itself may be). piece_elements
+ * is the wish for how many elements of the iteration space one piece should have; the
+ * actual pieces are a function of kernel and shapes and of it alone. */
 size_t vp__plan_size(void);
 size_t vp__plan_size_for(const vp__exec_args *args);
 void vp__plan_init(vp__plan *plan, const vp__exec_args *args, int64_t piece_elements);
@@ -46,8 +47,9 @@ void vp__plan_run(const vp__plan *plan, int64_t piece, void *const *leaf_data, v
 void vp__plan_finish(const vp__plan *plan, void *out, void *partial, void *scratch);
 size_t vp__exec_scratch_size(void);
 
-/* The short way for small contiguous work: runs an element-wise kernel (no reduction) whose
- * array leaves and output are all contiguous in the same order with n elements. No plan. */
+/* The short way for small contiguous work: runs an element-wise kernel (no reduction)
+ * whose array leaves and output are all contiguous in the same order with n elements.
+ * No plan. */
 void vp__exec_flat(const vp__kernel *kernel, void *const *leaf_data, void *out, int64_t n,
                    void *scratch);
 

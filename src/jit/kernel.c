@@ -73,8 +73,8 @@ void vp__kernel_print(const vp__kernel *k, FILE *f) {
         fprintf(f, "\n");
     }
     if (k->reduce >= 0 && k->reduce < VP__NOPS)
-        fprintf(f, "reduce %s %s -> %s\n", vp__ops[k->reduce].name, type_name(k->reduce_type),
-                type_name(k->result));
+        fprintf(f, "reduce %s %s -> %s\n", vp__ops[k->reduce].name,
+                type_name(k->reduce_type), type_name(k->result));
     else
         fprintf(f, "store %s\n", type_name(k->result));
 }
@@ -108,10 +108,12 @@ static const char *verify_instr(const vp__kernel *k, int i) {
     if (!vp__op_types((vp__op)in->op, types, work, &result))
         return "an operation does not take these types";
     for (int a = 0; a < info->arity; a++)
-        if (work[a] != types[a].dtype) return "an operand has not been cast to the working type";
+        if (work[a] != types[a].dtype)
+            return "an operand has not been cast to the working type";
     if (vp__op_key((vp__op)in->op, work) != in->type)
         return "an instruction's type is not its operands' working type";
-    return result == in->result ? NULL : "an instruction's result type is not the operation's";
+    return result == in->result ? NULL
+                                : "an instruction's result type is not the operation's";
 }
 
 const char *vp__kernel_verify(const vp__kernel *k) {
@@ -127,12 +129,14 @@ const char *vp__kernel_verify(const vp__kernel *k) {
     }
     if (k->result >= VP__NDTYPES) return "the output has no such type";
     const int body = k->ninstrs > 0 ? k->instr[k->ninstrs - 1].result : k->leaf[0].dtype;
-    if (k->reduce < 0) return k->result == body ? NULL : "the output's type is not the body's";
+    if (k->reduce < 0)
+        return k->result == body ? NULL : "the output's type is not the body's";
     if (k->reduce >= VP__NOPS || !vp__ops[k->reduce].reduces)
         return "the reduction is no reduction";
     if (k->reduce_type != body) return "the reduction's type is not the body's";
     vp_dtype work, result;
-    if (!vp__reduce_types((vp__op)k->reduce, (vp_dtype)k->reduce_type, VP_AUTO, &work, &result))
+    if (!vp__reduce_types((vp__op)k->reduce, (vp_dtype)k->reduce_type, VP_AUTO, &work,
+                          &result))
         return "the reduction does not take this type";
     if (vp__ops[k->reduce].result == VP__RESULT_SAME) result = (vp_dtype)k->reduce_type;
     return result == k->result ? NULL : "the output's type is not the reduction's";

@@ -43,9 +43,9 @@ typedef struct {
     vp__leaf leaf[VP__KERNEL_LEAVES];
     vp__instr instr[VP__KERNEL_INSTRS];
     /* The body's result is its last instruction, or leaf 0 when there is none. */
-    int32_t reduce;       /* vp__op of a reduction row, or -1 */
-    uint8_t reduce_type;  /* the reduction's working type = the body's result type */
-    uint8_t result;       /* vp_dtype of the output */
+    int32_t reduce;      /* vp__op of a reduction row, or -1 */
+    uint8_t reduce_type; /* the reduction's working type = the body's result type */
+    uint8_t result;      /* vp_dtype of the output */
 } vp__kernel;
 
 /* Writes the kernel as text, a value per line. */

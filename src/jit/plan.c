@@ -4,30 +4,31 @@
  * tiles are cut into pieces. All of it is a function of kernel, shapes and strides, and
  * none of it can change a result's bits; it only decides how memory is walked.
  *
- * What the choices aim at: operands that are contiguous in a tile are used where they are;
- * a tile's blocks fit L1 together; where operands disagree about the order of two loops,
- * both are in the tile, so that every cache line that is touched is used up; short inner
- * loops are taken several at a time.
+ * What the choices aim at: operands that are contiguous in a tile are used where they
+ * are; a tile's blocks fit L1 together; where operands disagree about the order of two
+ * loops, both are in the tile, so that every cache line that is touched is used up; short
+ * inner loops are taken several at a time.
  */
 #include <string.h>
 
 #include "jit/plan_space.h"
 
 enum {
-    ROWS_MIN = 64,          /* elements in a row from which calls per row cost less than a copy */
-    TURNED = 64,            /* width of a tile whose operands disagree about the order */
-    TURNED_BYTES = 32768,   /* and of its block, which may as well live in L2 */
-    COLS_MIN = 16,          /* columns from which they are reduced side by side */
-    MANY_OUTPUTS = 8,       /* outputs side by side when their columns are fewer */
-    BIG_TILE = 32768,       /* elements, when no block buffer limits it */
-    MOST_ELEMENTS = 4096,   /* in a buffer, however small they are */
-    LEAST_ELEMENTS = 256,   /* however far apart they are */
-    L1_BUDGET = 16 * 1024,  /* bytes that a tile of gathered operands should touch */
-    STATE_BUDGET = 16384,   /* bytes of column states that should stay in L1 */
-    LEAST_RANGE = 4096,     /* numbers in a piece of a split reduction */
-    LEAST_ROWS = 256,       /* the same for columns, whose states are larger */
-    PANEL_GOAL = 384 * 1024, /* bytes of a panel that stays in L2 with what it is made of */
-    PANEL_LEAST = 2,        /* indices of its fastest loop that make a panel worth while */
+    ROWS_MIN = 64, /* elements in a row from which calls per row cost less than a copy */
+    TURNED = 64,   /* width of a tile whose operands disagree about the order */
+    TURNED_BYTES = 32768,  /* and of its block, which may as well live in L2 */
+    COLS_MIN = 16,         /* columns from which they are reduced side by side */
+    MANY_OUTPUTS = 8,      /* outputs side by side when their columns are fewer */
+    BIG_TILE = 32768,      /* elements, when no block buffer limits it */
+    MOST_ELEMENTS = 4096,  /* in a buffer, however small they are */
+    LEAST_ELEMENTS = 256,  /* however far apart they are */
+    L1_BUDGET = 16 * 1024, /* bytes that a tile of gathered operands should touch */
+    STATE_BUDGET = 16384,  /* bytes of column states that should stay in L1 */
+    LEAST_RANGE = 4096,    /* numbers in a piece of a split reduction */
+    LEAST_ROWS = 256,      /* the same for columns, whose states are larger */
+    PANEL_GOAL =
+        384 * 1024,  /* bytes of a panel that stays in L2 with what it is made of */
+    PANEL_LEAST = 2, /* indices of its fastest loop that make a panel worth while */
 };
 
 typedef struct {
@@ -126,7 +127,8 @@ static bool tile_panel(maker *m) {
     const int last = p->nloops - 1;
     int fast = last;
     for (int d = last - 1; d >= p->nkept; d--)
-        if (l->reduced[d - p->nkept]->reading < l->reduced[fast - p->nkept]->reading) fast = d;
+        if (l->reduced[d - p->nkept]->reading < l->reduced[fast - p->nkept]->reading)
+            fast = d;
     int64_t pitch = 1;
     for (int d = fast + 1; d <= last; d++) pitch *= m->dim[d];
     const int64_t holds = (VP__PANEL_BYTES >> p->in_lg) - VP__REDUCE_CHUNK - 64;
@@ -170,9 +172,9 @@ static void tile_cols(maker *m) {
     const int x = p->nkept - 1, last = p->nloops - 1, nreduced = p->nloops - p->nkept;
     const vp__reduce_kernel *k = p->reduce;
     const int64_t lanes = k->lanes, width = m->dim[x];
-    const bool in_place =
-        m->bare && nreduced == 1 &&
-        vp__plan_strides(p, 0)[x] == (int64_t)1 << vp__plan_operand(p)[0].lg;
+    const bool in_place = m->bare && nreduced == 1 &&
+                          vp__plan_strides(p, 0)[x] == (int64_t)1
+                                                           << vp__plan_operand(p)[0].lg;
     if (p->numbers <= VP__REDUCE_BLOCK && in_place) {
         p->mode = VP__PLAN_COLS;
         tile_add(m, x, min64(width, MOST_ELEMENTS));
@@ -233,8 +235,11 @@ static void order_copy(const maker *m, vp__tile_operand *operand, const int64_t 
     int inner = 0;
     for (int t = 0; t < p->ntile; t++) {
         const double n = (double)m->step[p->tile[t]];
-        const double cost =
-            16 / n + (src[t] == size ? 1 : src[t] == 0 ? 1.5 : 2.1) + (dst[t] == size ? 1 : 2);
+        const double cost = 16 / n +
+                            (src[t] == size ? 1
+                             : src[t] == 0  ? 1.5
+                                            : 2.1) +
+                            (dst[t] == size ? 1 : 2);
         if (cost >= best) continue;
         best = cost;
         inner = t;
@@ -278,6 +283,8 @@ static void reach(const maker *m, int o) {
     const int64_t *stride = vp__plan_strides(p, o);
     const bool is_leaf = o != p->noperands - 1;
     bool uniform = is_leaf, repeats = false;
+    /* Where both loops number one output's elements, a leaf alone must be one row. */
+    const bool one_row = m->bare && p->mode == VP__PLAN_ROWS && p->tile[1] >= p->nkept;
     if (p->mode == VP__PLAN_RANGES) {
         int64_t expected = (int64_t)1 << operand->lg;
         bool direct = true;
@@ -298,7 +305,7 @@ static void reach(const maker *m, int o) {
         operand->reach = VP__REACH_DIRECT;
     else if (uniform)
         operand->reach = VP__REACH_UNIFORM;
-    else if (p->ntile == 2 && m->step[p->tile[0]] >= ROWS_MIN &&
+    else if (p->ntile == 2 && !one_row && m->step[p->tile[0]] >= ROWS_MIN &&
              stride[p->tile[0]] == (int64_t)1 << operand->lg)
         operand->reach = VP__REACH_ROWS;
     else
@@ -318,7 +325,8 @@ static int64_t gather_limit(const maker *m, int widest) {
         const int64_t stride = vp__plan_strides(p, o)[p->tile[0]];
         const int64_t step = stride < 0 ? -stride : stride;
         bytes += min64(step, 64);
-        strided |= operand[o].reach == VP__REACH_COPY && step > (int64_t)1 << operand[o].lg;
+        strided |= operand[o].reach == VP__REACH_COPY && step > (int64_t)1
+                                                                    << operand[o].lg;
     }
     return strided ? L1_BUDGET / bytes : INT64_MAX;
 }
@@ -378,7 +386,8 @@ static void cut(maker *m, int64_t piece_elements) {
         int64_t others = 1;
         for (int t = 0; t + 1 < p->ntile; t++) others *= m->step[p->tile[t]];
         const int64_t fits = min64(BIG_TILE, piece_elements) / others;
-        if ((p->mode == VP__PLAN_MAP || p->mode == VP__PLAN_COPY) && fits > m->step[slowest])
+        if ((p->mode == VP__PLAN_MAP || p->mode == VP__PLAN_COPY) &&
+            fits > m->step[slowest])
             m->step[slowest] = min64(m->dim[slowest], fits);
         if (p->mode == VP__PLAN_ROW_CHUNKS && p->ntile == 1)
             m->step[slowest] = 16 * VP__REDUCE_CHUNK;
@@ -430,12 +439,12 @@ static void neutral_value(const vp__kernel *k, uint64_t *bits) {
 static size_t align8(size_t n) { return (n + 7) & ~(size_t)7; }
 
 /* Where the arrays behind a plan lie; returns its size. `p` may be NULL. */
-static size_t place_arrays(vp__plan *p, int noperands, int nloops, int nleaves, int nconstants,
-                           int ninstrs) {
+static size_t place_arrays(vp__plan *p, int noperands, int nloops, int nleaves,
+                           int nconstants, int ninstrs) {
     size_t at = 0;
     uint16_t none;
-#define PLACE(name, bytes)                                                                 \
-    *(p != NULL ? &p->at_##name : &none) = (uint16_t)at;                                   \
+#define PLACE(name, bytes)                                                               \
+    *(p != NULL ? &p->at_##name : &none) = (uint16_t)at;                                 \
     at = align8(at + (size_t)(bytes));
     PLACE(dim, nloops * 8)
     PLACE(step, nloops * 8)
@@ -459,7 +468,8 @@ size_t vp__plan_size_for(const vp__exec_args *args) {
     int arrays = 0;
     for (int i = 0; i < k->nleaves; i++) arrays += args->leaf_strides[i] != NULL;
     const int nconstants = k->nleaves - arrays + 1; /* or the neutral value */
-    return place_arrays(NULL, arrays + 1, args->ndim + 2, k->nleaves, nconstants, k->ninstrs);
+    return place_arrays(NULL, arrays + 1, args->ndim + 2, k->nleaves, nconstants,
+                        k->ninstrs);
 }
 
 static void fill_loops(maker *m) {
@@ -469,7 +479,8 @@ static void fill_loops(maker *m) {
     for (int d = 0; d < p->nloops; d++) {
         const vp__space_loop *loop = d < p->nkept ? l->kept[d] : l->reduced[d - p->nkept];
         m->dim[d] = loop->dim;
-        for (int o = 0; o < p->noperands; o++) stride[o * p->nloops + d] = loop->stride[o];
+        for (int o = 0; o < p->noperands; o++)
+            stride[o * p->nloops + d] = loop->stride[o];
     }
 }
 
@@ -498,7 +509,8 @@ void vp__plan_init_for(vp__plan *p, const vp__kernels *kernels, const vp__exec_a
     p->numbers = loops.numbers;
     const bool neutral = loops.numbers == 0;
     maker m = {.plan = p, .kernel = k, .loops = &loops, .bare = k->ninstrs == 0};
-    const int nleaves = neutral ? 0 : k->nleaves, noperands = neutral ? 1 : loops.noperands;
+    const int nleaves = neutral ? 0 : k->nleaves,
+              noperands = neutral ? 1 : loops.noperands;
     p->nconstants = (uint8_t)(neutral ? 1 : nleaves - (noperands - 1));
     p->nkept = (uint8_t)loops.nkept;
     p->nloops = (uint8_t)(loops.nkept + loops.nreduced);

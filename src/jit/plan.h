@@ -4,9 +4,9 @@
  * dropping, merging and sorting: first the kept ones, outermost first, then the reduced
  * ones in the order that numbers their elements. A tile is a small box of some of the
  * loops; its elements lie in block buffers one after another, `tile[0]` fastest, and the
- * body runs on all of them at once. The kept loops form a grid of tiles; pieces are runs of
- * consecutive tiles of that grid, or, where few outputs have many elements, aligned ranges
- * of the reduced numbers of one tile.
+ * body runs on all of them at once. The kept loops form a grid of tiles; pieces are runs
+ * of consecutive tiles of that grid, or, where few outputs have many elements, aligned
+ * ranges of the reduced numbers of one tile.
  *
  * A plan points at nothing but the kernel tables, so it can be copied.
  */
@@ -60,21 +60,22 @@ typedef enum {
 
 typedef struct {
     uint8_t reach;
-    uint8_t value;                 /* the leaf's number; VP__NONE for the output */
-    uint8_t lg;                    /* log2 of the element size */
-    uint8_t order[VP__TILE_LOOPS]; /* positions in tile[], innermost loop of a copy first */
+    uint8_t value; /* the leaf's number; VP__NONE for the output */
+    uint8_t lg;    /* log2 of the element size */
+    uint8_t
+        order[VP__TILE_LOOPS]; /* positions in tile[], innermost loop of a copy first */
 } vp__tile_operand;
 
 typedef enum {
-    VP__STEP_DIRECT,      /* value = operand's address */
-    VP__STEP_COPY,        /* value = operand gathered */
-    VP__STEP_KEEP,        /* the same unless it is still there */
-    VP__STEP_RANGE,       /* value = operand gathered by number */
-    VP__STEP_UNIFORM,     /* value = operand's one element */
-    VP__STEP_OP,          /* value = fn(args) on the whole tile */
-    VP__STEP_OP_ROWS,     /* row by row */
-    VP__STEP_OP_KEEP,     /* only when an argument changed */
-    VP__STEP_OP_UNIFORM,  /* on one element, when an argument changed */
+    VP__STEP_DIRECT,     /* value = operand's address */
+    VP__STEP_COPY,       /* value = operand gathered */
+    VP__STEP_KEEP,       /* the same unless it is still there */
+    VP__STEP_RANGE,      /* value = operand gathered by number */
+    VP__STEP_UNIFORM,    /* value = operand's one element */
+    VP__STEP_OP,         /* value = fn(args) on the whole tile */
+    VP__STEP_OP_ROWS,    /* row by row */
+    VP__STEP_OP_KEEP,    /* only when an argument changed */
+    VP__STEP_OP_UNIFORM, /* on one element, when an argument changed */
 } vp__tile_step_kind;
 
 typedef struct {
@@ -82,12 +83,12 @@ typedef struct {
         vp__op_fn op;
         vp__cast_fn cast;
     } fn;
-    uint8_t kind;     /* vp__tile_step_kind */
+    uint8_t kind; /* vp__tile_step_kind */
     uint8_t is_cast;
-    uint8_t out;      /* value */
-    uint8_t arg[3];   /* values; an unused one repeats the first */
+    uint8_t out;         /* value */
+    uint8_t arg[3];      /* values; an unused one repeats the first */
     uint8_t has_uniform; /* an argument is */
-    uint8_t operand;  /* of a load */
+    uint8_t operand;     /* of a load */
 } vp__tile_step;
 
 /* A value of the body. */
@@ -102,35 +103,36 @@ struct vp__plan {
     const vp__kernels *kernels;
     const vp__reduce_kernel *reduce;
     int64_t pieces;
-    int64_t tiles;           /* of the kept grid */
-    int64_t piece_tiles;     /* tiles per piece */
-    int64_t numbers;         /* elements reduced into one output */
-    int64_t range;           /* numbers per piece when split by number, else 0 */
-    int64_t ranges;          /* pieces per tile then, else 1 */
-    int64_t tile_elements;   /* of a whole tile */
-    int64_t tile_outputs;    /* of a whole tile */
+    int64_t tiles;            /* of the kept grid */
+    int64_t piece_tiles;      /* tiles per piece */
+    int64_t numbers;          /* elements reduced into one output */
+    int64_t range;            /* numbers per piece when split by number, else 0 */
+    int64_t ranges;           /* pieces per tile then, else 1 */
+    int64_t tile_elements;    /* of a whole tile */
+    int64_t tile_outputs;     /* of a whole tile */
     int64_t uniform_elements; /* of the block that stands for a uniform value */
-    int64_t state_bytes;     /* of a whole tile's reduction state, a multiple of 64 */
-    int64_t panel_rows;      /* of PANEL: indices of its fastest loop at once */
-    int64_t panel_pitch;     /* and the numbers between two of them */
+    int64_t state_bytes;      /* of a whole tile's reduction state, a multiple of 64 */
+    int64_t panel_rows;       /* of PANEL: indices of its fastest loop at once */
+    int64_t panel_pitch;      /* and the numbers between two of them */
     int32_t buffer_bytes;
-    uint8_t mode;            /* vp__plan_mode */
+    uint8_t mode; /* vp__plan_mode */
     uint8_t nkept, nloops;
     uint8_t ntile;
     uint8_t tile[VP__TILE_LOOPS];
-    uint8_t noperands;       /* array leaves, then the output */
+    uint8_t noperands; /* array leaves, then the output */
     uint8_t nvalues, nleaves, nconstants, nsteps;
     uint8_t nbuffers, nvarying; /* all of them, and those not kept from tile to tile */
-    uint8_t result;          /* value the body ends with */
-    uint8_t in_lg, out_lg;   /* element sizes of the body's result and of the output */
+    uint8_t result;             /* value the body ends with */
+    uint8_t in_lg, out_lg;      /* element sizes of the body's result and of the output */
     uint8_t has_rows, has_keep;
     uint8_t bare;            /* no instructions: a leaf alone is reduced */
     uint8_t state_is_result; /* COL_CHUNKS: one block, whose state is the results */
     uint8_t from_constant;   /* COPY: the first constant, not the first operand */
-    uint8_t out_direct;      /* reductions: a tile's results are contiguous in the output */
-    uint8_t out_loop[VP__TILE_LOOPS]; /* reductions: kept loops of the tile, fastest first */
-    uint8_t nout;            /* how many of those */
-    uint8_t stop;            /* state byte after which nothing can change, or VP__NONE */
+    uint8_t out_direct; /* reductions: a tile's results are contiguous in the output */
+    uint8_t
+        out_loop[VP__TILE_LOOPS]; /* reductions: kept loops of the tile, fastest first */
+    uint8_t nout;                 /* how many of those */
+    uint8_t stop; /* state byte after which nothing can change, or VP__NONE */
     uint16_t at_dim, at_step, at_stride, at_shift, at_constant, at_step_list, at_operand,
         at_value;
     _Alignas(8) char data[];
@@ -138,9 +140,9 @@ struct vp__plan {
 
 /* The arrays behind the record. stride is [operand][loop]; shift is what the address of
  * element 0,0,… must be moved by because loops were reversed. */
-#define VP__PLAN_ARRAY(name, type)                                                         \
-    static inline type *vp__plan_##name(const vp__plan *p) {                               \
-        return (type *)(uintptr_t)(p->data + p->at_##name);                                \
+#define VP__PLAN_ARRAY(name, type)                                                       \
+    static inline type *vp__plan_##name(const vp__plan *p) {                             \
+        return (type *)(uintptr_t)(p->data + p->at_##name);                              \
     }
 VP__PLAN_ARRAY(dim, int64_t)
 VP__PLAN_ARRAY(step, int64_t)
@@ -165,8 +167,8 @@ static inline const int64_t *vp__plan_strides(const vp__plan *p, int operand) {
 }
 
 /* As vp__plan_init with a particular set of kernels, for tests and benchmarks. */
-void vp__plan_init_for(vp__plan *plan, const vp__kernels *kernels, const vp__exec_args *args,
-                       int64_t piece_elements);
+void vp__plan_init_for(vp__plan *plan, const vp__kernels *kernels,
+                       const vp__exec_args *args, int64_t piece_elements);
 
 /* plan_body.c: turns the kernel's body into steps and gives its values buffers, knowing
  * how each leaf is reached. Fills steps, values, nbuffers, has_rows, has_keep. */
@@ -177,7 +179,7 @@ void vp__plan_body(vp__plan *p, const vp__kernel *k);
 typedef struct {
     const vp__plan *plan;
     const int64_t *dim, *step;
-    int walked;                /* the first operand that moves: all, or the output only */
+    int walked; /* the first operand that moves: all, or the output only */
     char *buffers, *states, *results, *panel;
     int64_t index[VP__MAXDIM]; /* of the tile's first element */
     int64_t count[VP__MAXDIM]; /* of tile loops: this tile's extent */
@@ -187,7 +189,7 @@ typedef struct {
     int64_t number;            /* RANGES: first reduced number */
 
     char *ptr[VP__VALUES];
-    int64_t row[VP__VALUES];   /* bytes from row to row, where has_rows */
+    int64_t row[VP__VALUES]; /* bytes from row to row, where has_rows */
     const char *last[VP__OPERANDS];
     int64_t kept[VP__TILE_LOOPS]; /* shape of the tile that kept values were made for */
     bool first;                   /* no tile has run yet */
@@ -195,8 +197,8 @@ typedef struct {
     uint64_t uniform[VP__VALUES][2];
 } vp__run;
 
-/* plan_body.c: gets ready, without leaves when leaf_data is NULL, and runs the body on the
- * tile at `at` of extent `count`. The result is then at ptr[plan->result]. */
+/* plan_body.c: gets ready, without leaves when leaf_data is NULL, and runs the body on
+ * the tile at `at` of extent `count`. The result is then at ptr[plan->result]. */
 void vp__run_init(vp__run *r, const vp__plan *p, void *const *leaf_data, void *out,
                   void *scratch);
 void vp__run_body(vp__run *r);

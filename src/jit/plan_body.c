@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The body of a kernel as a list of steps, and running it on one tile. A step works on the
- * whole tile, or row by row where an operand is contiguous in rows only. What does not
- * vary inside a tile is computed on one element and stored into a block only when a varying
- * step wants it; what repeats from tile to tile is computed again only when it changed. Both
- * leave bits alone, because an element's result depends on that element's operands only.
+ * The body of a kernel as a list of steps, and running it on one tile. A step works on
+ * the whole tile, or row by row where an operand is contiguous in rows only. What does
+ * not vary inside a tile is computed on one element and stored into a block only when a
+ * varying step wants it; what repeats from tile to tile is computed again only when it
+ * changed. Both leave bits alone, because an element's result depends on that element's
+ * operands only.
  *
  * Block buffers are given out by liveness: a value takes the buffer of an argument that
  * dies with it when the element sizes agree, else a free one.
@@ -19,9 +20,9 @@ typedef struct {
     vp__plan *plan;
     const vp__kernel *kernel;
     vp__tile_step *next;
-    uint8_t kind[VP__VALUES];    /* variance */
-    uint8_t last[VP__VALUES];    /* the last instruction that uses it, plus one */
-    bool spread[VP__VALUES];     /* uniform, but wanted as a block */
+    uint8_t kind[VP__VALUES]; /* variance */
+    uint8_t last[VP__VALUES]; /* the last instruction that uses it, plus one */
+    bool spread[VP__VALUES];  /* uniform, but wanted as a block */
     bool loaded[VP__KERNEL_LEAVES];
     uint8_t operand[VP__KERNEL_LEAVES];
     uint8_t free[VP__VALUES];
@@ -74,7 +75,8 @@ static void classify(builder *b) {
         b->last[v] = 0;
         b->spread[v] = false;
         if (kind == UNIFORM) continue;
-        for (int a = 0; a < n; a++) b->spread[in->arg[a]] = b->kind[in->arg[a]] == UNIFORM;
+        for (int a = 0; a < n; a++)
+            b->spread[in->arg[a]] = b->kind[in->arg[a]] == UNIFORM;
     }
     if (k->ninstrs == 0) b->spread[0] = b->kind[0] == UNIFORM;
 }
@@ -103,7 +105,8 @@ static void add_load(builder *b, int v) {
     case VP__REACH_UNIFORM: s->kind = VP__STEP_UNIFORM; break;
     case VP__REACH_RANGE: s->kind = VP__STEP_RANGE; break;
     }
-    if (s->kind == VP__STEP_COPY || s->kind == VP__STEP_RANGE) value->buffer = take_buffer(b);
+    if (s->kind == VP__STEP_COPY || s->kind == VP__STEP_RANGE)
+        value->buffer = take_buffer(b);
 }
 
 /* Gives the value of instruction i its place. */
@@ -177,7 +180,8 @@ void vp__plan_body(vp__plan *p, const vp__kernel *k) {
     classify(&b);
     vp__tile_value *value = vp__plan_value(p);
     for (int v = 0; v < p->nvalues; v++) {
-        const int type = v < k->nleaves ? k->leaf[v].dtype : k->instr[v - k->nleaves].result;
+        const int type =
+            v < k->nleaves ? k->leaf[v].dtype : k->instr[v - k->nleaves].result;
         value[v].lg = (uint8_t)vp__log2_size(vp__dtype[type].size);
         value[v].uniform = b.kind[v] == UNIFORM;
         value[v].rows = VP__NONE;
@@ -199,8 +203,8 @@ void vp__plan_body(vp__plan *p, const vp__kernel *k) {
     p->nvarying = (uint8_t)(p->nbuffers - kept);
 }
 
-/* Fills the block of a uniform value, where a varying step wants one. The body's result is
- * wanted whole. */
+/* Fills the block of a uniform value, where a varying step wants one. The body's
+ * result is wanted whole. */
 static void spread(vp__run *r, const vp__tile_value *value, int v) {
     const vp__plan *p = r->plan;
     if (value[v].buffer == VP__NONE) return;
@@ -250,7 +254,7 @@ static bool shape_tile(vp__run *r, const vp__tile_value *value) {
     for (int t = 1; t < p->ntile; t++) height *= r->count[p->tile[t]];
     if (p->has_rows && (r->first || width != r->width)) {
         for (int v = 0; v < p->nvalues; v++)
-            r->row[v] = value[v].uniform          ? 0
+            r->row[v] = value[v].uniform ? 0
                         : value[v].rows == VP__NONE
                             ? width << value[v].lg
                             : vp__plan_strides(p, value[v].rows)[p->tile[1]];
@@ -320,8 +324,8 @@ static void run_rows(const vp__run *r, const vp__tile_step *s) {
 }
 
 static void run_whole(const vp__run *r, const vp__tile_step *s) {
-    call_span(r, s, r->ptr[s->out], r->ptr[s->arg[0]], r->ptr[s->arg[1]], r->ptr[s->arg[2]],
-              r->width * r->height);
+    call_span(r, s, r->ptr[s->out], r->ptr[s->arg[0]], r->ptr[s->arg[1]],
+              r->ptr[s->arg[2]], r->width * r->height);
 }
 
 static bool is_changed(const vp__run *r, const vp__tile_step *s) {

@@ -12,13 +12,14 @@ typedef struct {
     uint64_t half[2];
 } sixteen;
 
-/* Copies n rows of m elements; s and d are the steps within a row, S and D between rows. */
-#define COPY_ROWS(name, type)                                                              \
-    static void name(char *to, int64_t d, int64_t D, const char *from, int64_t s,          \
-                     int64_t S, int64_t m, int64_t n) {                                    \
-        for (int64_t j = 0; j < n; j++, to += D, from += S)                                \
-            for (int64_t i = 0; i < m; i++)                                                \
-                *(type *)(to + i * d) = *(const type *)(from + i * s);                     \
+/* Copies n rows of m elements; s and d are the steps within a row, S and D between
+ * rows. */
+#define COPY_ROWS(name, type)                                                            \
+    static void name(char *to, int64_t d, int64_t D, const char *from, int64_t s,        \
+                     int64_t S, int64_t m, int64_t n) {                                  \
+        for (int64_t j = 0; j < n; j++, to += D, from += S)                              \
+            for (int64_t i = 0; i < m; i++)                                              \
+                *(type *)(to + i * d) = *(const type *)(from + i * s);                   \
     }
 COPY_ROWS(copy_1, uint8_t)
 COPY_ROWS(copy_2, uint16_t)
@@ -30,33 +31,34 @@ COPY_ROWS(copy_16, sixteen)
  * target, n that follow each other in the target lie S apart in the source. Eight source
  * rows are read side by side and the next eight fetched ahead, so that both sides use up
  * the cache lines they touch. `turn` moves a square of SIDE x SIDE. */
-#define COPY_TURNED(name, type, SIDE, turn)                                                \
-    static void name(char *to, int64_t D, const char *from, int64_t S, int64_t m,          \
-                     int64_t n) {                                                          \
-        const int64_t size = (int64_t)sizeof(type), whole = m - m % SIDE;                  \
-        for (int64_t j = 0; j < n; j += 8) {                                               \
-            const int64_t some = n - j < 8 ? n - j : 8;                                    \
-            const char *x = from + j * S;                                                  \
-            char *o = to + j * size;                                                       \
-            if (some < 8) {                                                                \
-                name##_rest(o, D, x, S, m, some);                                          \
-                continue;                                                                  \
-            }                                                                              \
-            for (int64_t i = 0; i < whole; i += SIDE) {                                    \
-                if (i * size % 64 < SIDE * size && j + 16 <= n)                            \
-                    for (int k = 8; k < 16; k++) __builtin_prefetch(x + k * S + i * size); \
-                for (int k = 0; k < 8; k += SIDE)                                          \
-                    turn(o + i * D + k * size, D, x + k * S + i * size, S);                \
-            }                                                                              \
-            name##_rest(o + whole * D, D, x + whole * size, S, m - whole, 8);              \
-        }                                                                                  \
+#define COPY_TURNED(name, type, SIDE, turn)                                              \
+    static void name(char *to, int64_t D, const char *from, int64_t S, int64_t m,        \
+                     int64_t n) {                                                        \
+        const int64_t size = (int64_t)sizeof(type), whole = m - m % SIDE;                \
+        for (int64_t j = 0; j < n; j += 8) {                                             \
+            const int64_t some = n - j < 8 ? n - j : 8;                                  \
+            const char *x = from + j * S;                                                \
+            char *o = to + j * size;                                                     \
+            if (some < 8) {                                                              \
+                name##_rest(o, D, x, S, m, some);                                        \
+                continue;                                                                \
+            }                                                                            \
+            for (int64_t i = 0; i < whole; i += SIDE) {                                  \
+                if (i * size % 64 < SIDE * size && j + 16 <= n)                          \
+                    for (int k = 8; k < 16; k++)                                         \
+                        __builtin_prefetch(x + k * S + i * size);                        \
+                for (int k = 0; k < 8; k += SIDE)                                        \
+                    turn(o + i * D + k * size, D, x + k * S + i * size, S);              \
+            }                                                                            \
+            name##_rest(o + whole * D, D, x + whole * size, S, m - whole, 8);            \
+        }                                                                                \
     }
-#define COPY_TURNED_REST(name, type)                                                       \
-    static void name##_rest(char *to, int64_t D, const char *from, int64_t S, int64_t m,   \
-                            int64_t n) {                                                   \
-        for (int64_t i = 0; i < m; i++)                                                    \
-            for (int64_t k = 0; k < n; k++)                                                \
-                ((type *)(to + i * D))[k] = ((const type *)(from + k * S))[i];             \
+#define COPY_TURNED_REST(name, type)                                                     \
+    static void name##_rest(char *to, int64_t D, const char *from, int64_t S, int64_t m, \
+                            int64_t n) {                                                 \
+        for (int64_t i = 0; i < m; i++)                                                  \
+            for (int64_t k = 0; k < n; k++)                                              \
+                ((type *)(to + i * D))[k] = ((const type *)(from + k * S))[i];           \
     }
 
 typedef uint32_t four __attribute__((vector_size(16)));
@@ -84,8 +86,10 @@ static inline void turn_two(char *to, int64_t D, const char *from, int64_t S) {
 static inline void turn_four(char *to, int64_t D, const char *from, int64_t S) {
     const four a = *(const four_at *)from, b = *(const four_at *)(from + S);
     const four c = *(const four_at *)(from + 2 * S), d = *(const four_at *)(from + 3 * S);
-    const two ab = (two)(four){a[0], b[0], a[1], b[1]}, AB = (two)(four){a[2], b[2], a[3], b[3]};
-    const two cd = (two)(four){c[0], d[0], c[1], d[1]}, CD = (two)(four){c[2], d[2], c[3], d[3]};
+    const two ab = (two)(four){a[0], b[0], a[1], b[1]},
+              AB = (two)(four){a[2], b[2], a[3], b[3]};
+    const two cd = (two)(four){c[0], d[0], c[1], d[1]},
+              CD = (two)(four){c[2], d[2], c[3], d[3]};
     *(two_at *)to = (two){ab[0], cd[0]};
     *(two_at *)(to + D) = (two){ab[1], cd[1]};
     *(two_at *)(to + 2 * D) = (two){AB[0], CD[0]};
@@ -102,8 +106,8 @@ COPY_TURNED(turn_4, uint32_t, 4, turn_four)
 COPY_TURNED(turn_8, uint64_t, 2, turn_two)
 COPY_TURNED(turn_16, sixteen, 1, turn_one_16)
 
-static void copy_turned(int lg, char *to, int64_t D, const char *from, int64_t S, int64_t m,
-                        int64_t n) {
+static void copy_turned(int lg, char *to, int64_t D, const char *from, int64_t S,
+                        int64_t m, int64_t n) {
     switch (lg) {
     case 0: turn_1(to, D, from, S, m, n); break;
     case 1: turn_2(to, D, from, S, m, n); break;

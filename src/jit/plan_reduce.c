@@ -4,9 +4,10 @@
  * ops/kernels.h in the order of their numbers, so the modes differ in speed alone.
  *
  * Blocks come in order and are merged as a binary counter counts: level i holds a subtree
- * of 2^i chunks. Pushing a last chunk that is short merges it just as folding what is left
- * at the end would, so there is no special case for it; and a piece whose range of numbers
- * is a power of two of blocks, starting at a multiple of that, is itself one subtree.
+ * of 2^i chunks. Pushing a last chunk that is short merges it just as folding what is
+ * left at the end would, so there is no special case for it; and a piece whose range of
+ * numbers is a power of two of blocks, starting at a multiple of that, is itself one
+ * subtree.
  */
 #include <string.h>
 
@@ -97,10 +98,10 @@ static void fold_free(const vp__reduce_kernel *k, char *state, const char *x, in
     if (n > 0) k->extend(state, x, n, base);
 }
 
-/* Folds numbers base… of every output of the tile: n elements each, `row` bytes apart, the
- * first at x. `chunk` is the unit of the counter. */
-static void fold_rows(const vp__run *r, counter *c, const char *x, int64_t row, int64_t base,
-                      int64_t n, int64_t chunk, int64_t outputs) {
+/* Folds numbers base… of every output of the tile: n elements each, `row` bytes apart,
+ * the first at x. `chunk` is the unit of the counter. */
+static void fold_rows(const vp__run *r, counter *c, const char *x, int64_t row,
+                      int64_t base, int64_t n, int64_t chunk, int64_t outputs) {
     const vp__plan *p = r->plan;
     const vp__reduce_kernel *k = p->reduce;
     const int64_t state = k->lanes * (int64_t)k->state_size;
@@ -169,7 +170,8 @@ static char *reduce_ranges(vp__run *r, counter *c, int64_t lo, int64_t hi) {
 /* Evaluates `rows` indices of the panel's fastest loop, with everything that is numbered
  * faster, in memory's order, and puts each element where its number is counted from `to`.
  * `first` is the first of the indices, counted through the loops outside as well. */
-static void fill_panel(vp__run *r, char *const *start, char *to, int64_t first, int64_t rows) {
+static void fill_panel(vp__run *r, char *const *start, char *to, int64_t first,
+                       int64_t rows) {
     const vp__plan *p = r->plan;
     const int f = p->tile[0], last = p->tile[1];
     const int64_t size = (int64_t)1 << p->in_lg;
@@ -202,7 +204,8 @@ static void fill_panel(vp__run *r, char *const *start, char *to, int64_t first, 
                 for (int d = f + 1; d < last; d++) dst += r->index[d] * pitch[d];
                 static const uint8_t order[] = {0, 1};
                 const int64_t along = p->bare ? vp__plan_strides(p, 0)[f] : size;
-                const int64_t across = p->bare ? vp__plan_strides(p, 0)[last] : row_bytes(r);
+                const int64_t across =
+                    p->bare ? vp__plan_strides(p, 0)[last] : row_bytes(r);
                 vp__copy_tile(p->kernels, p->in_lg, dst, (int64_t[]){pitch[f], size}, x,
                               (int64_t[]){along, across},
                               (int64_t[]){r->count[f], r->count[last]}, order, 2);
@@ -225,8 +228,8 @@ static char *reduce_panel(vp__run *r, counter *c, int64_t lo, int64_t hi) {
     memcpy(start, r->at, addresses);
     int64_t have = lo, index = lo / pitch;
     while (have < hi) {
-        const int64_t rows = min64(min64(p->panel_rows, dim - index % dim),
-                                   (hi - 1) / pitch + 1 - index);
+        const int64_t rows =
+            min64(min64(p->panel_rows, dim - index % dim), (hi - 1) / pitch + 1 - index);
         fill_panel(r, start, origin + ((index * pitch - have) << lg), index, rows);
         index += rows;
         int64_t n = min64(index * pitch, hi) - have;
@@ -234,7 +237,8 @@ static char *reduce_panel(vp__run *r, counter *c, int64_t lo, int64_t hi) {
         if (n > 0) fold_rows(r, c, origin, 0, have, n, VP__REDUCE_CHUNK, 1);
         have += n;
         if (is_decided(p, c, 1)) break;
-        if (have < hi) memmove(origin, origin + (n << lg), (size_t)(index * pitch - have) << lg);
+        if (have < hi)
+            memmove(origin, origin + (n << lg), (size_t)(index * pitch - have) << lg);
     }
     memcpy(r->at, start, addresses);
     return counter_fold(c);
@@ -314,7 +318,8 @@ static void reduce_whole(vp__run *r) {
     const char *x = r->ptr[p->result];
     char *out = results_at(r);
     if (p->mode == VP__PLAN_ROWS) {
-        /* Rows that do not follow each other in memory are long enough for a call each. */
+        /* Rows that do not follow each other in memory are long enough for a call
+         * each. */
         const bool apart = p->has_rows && row_bytes(r) != r->width << p->in_lg;
         const int64_t outputs = tile_outputs(r), calls = apart ? outputs : 1;
         for (int64_t i = 0; i < calls; i++) {
@@ -398,7 +403,8 @@ void vp__run_finish(vp__run *r, char *partial) {
                 counter_push(&c, partial + (tile * p->ranges + i) * p->state_bytes +
                                      (rows ? j * each : 0));
             char *state = counter_fold(&c);
-            char *home = partial + tile * p->ranges * p->state_bytes + (rows ? j * each : 0);
+            char *home =
+                partial + tile * p->ranges * p->state_bytes + (rows ? j * each : 0);
             if (state != home) memcpy(home, state, (size_t)(c.n * p->reduce->state_size));
         }
         finish_tile(r, partial + tile * p->ranges * p->state_bytes);

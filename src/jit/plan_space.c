@@ -44,7 +44,8 @@ static int merge(vp__space_loop **loop, int n, int noperands) {
 }
 
 /* A loop of one element, which every operand may be said to walk contiguously. */
-static vp__space_loop *single(vp__space_loop *loop, const vp__exec_args *args, int noperands) {
+static vp__space_loop *single(vp__space_loop *loop, const vp__exec_args *args,
+                              int noperands) {
     loop->dim = 1;
     loop->weight = loop->reading = 0;
     int o = 0;

@@ -27,8 +27,9 @@ typedef struct {
 } vp__space;
 
 /* `free_order` when reduced elements may be numbered in any order. There is at least one
- * loop of each sort afterwards (one of a single element if need be), no reduced one without
- * a reduction or when it has no elements, and none at all when there are no outputs. */
+ * loop of each sort afterwards (one of a single element if need be), no reduced one
+ * without a reduction or when it has no elements, and none at all when there are no
+ * outputs. */
 void vp__space_init(vp__space *l, const vp__exec_args *args, bool free_order);
 
 #endif

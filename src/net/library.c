@@ -51,14 +51,16 @@ static void run_now(vp__node *n) {
         memcpy(in->dims, in->storage->late->dims, (size_t)in->ndim * sizeof(int64_t));
         memcpy(in->strides, in->storage->late->strides, (size_t)in->ndim * sizeof(int64_t));
     }
-    vp__error *e = n->error || n->work->copies_poison ? NULL : vp__node_inherited(n);
-    if (e) vp__node_fail(n, vp__error_retain(e));
+    /* In the order a node in the net would find out: sizes first. */
+    vp__error *e = NULL;
     if (!n->error && n->work->size) {
         e = n->work->size(n);
         if (e) vp__node_fail(n, e);
     }
     if (n->error) vp__node_publish_failure(n);
     else if (!n->is_put && !n->work->sizes_when_run) vp__node_publish_size(n);
+    e = n->error || n->work->copies_poison ? NULL : vp__node_inherited(n);
+    if (e) vp__node_fail(n, vp__error_retain(e));
     bool room = n->error || n->work->sizes_when_run || vp__storage_allocate(n->result);
     if (!room) vp__node_fail(n, vp__node_no_memory(n));
     if (!n->error) {
@@ -155,7 +157,12 @@ void vp__library_issue(const vp__lib_params *p, vp_dtype dtype, int nin, vp__exp
     if (is_small(n) && inputs_ready(n)) {
         run_now(n);
         end_now(n, 0);
-        if (!dims) {
+        vp__error *failed = vp__storage_failure(s);
+        if (failed) {
+            out->error = vp__error_retain(failed);
+            out->storage = NULL;
+            vp__storage_release(s);
+        } else if (!dims) {
             memcpy(out->dims, s->late->dims, (size_t)ndim * sizeof(int64_t));
             memcpy(out->strides, s->late->strides, (size_t)ndim * sizeof(int64_t));
             out->late = false;

@@ -186,6 +186,7 @@ void vp__node_publish_failure(vp__node *n) {
     vp__layout_compact(n->ndim, n->dims, vp__dtype[n->dtype].size, false, n->strides);
     vp__storage_poison(n->result, vp__error_retain(n->error), &n->write_region,
                        n->write_sequence);
+    late->failed = true;
     vp__node_publish_size(n);
 }
 

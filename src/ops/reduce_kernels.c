@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The reduction kernels of one instruction set: every reducing row of ops.def for every
- * element type. The tree is described in kernels.h; the templates say how each family walks
- * it: reduce_tree.inc (floats on vectors), reduce_lanes.inc (element by element),
+ * element type. The tree is described in kernels.h; the templates say how each family
+ * walks it: reduce_tree.inc (floats on vectors), reduce_lanes.inc (element by element),
  * reduce_free.inc (where grouping cannot matter) and reduce_arg.inc (positions).
  *
  * What must stay true: every instruction set gives the same bits, so nothing here may
@@ -145,35 +145,48 @@ static inline uint64_t bits_f64(double x) {
 #include "ops/reduce_complex.inc"
 
 /* The rows by name, so that a row without a kernel here does not compile. */
-#define SET(op, type, name) k->reduce[VP__OP_##op][VP_##type] = op##_##name##_kernel;
-#define SET_ORDER(type, name)                                                              \
-    SET(min, type, name)                                                                   \
-    SET(max, type, name)                                                                   \
-    SET(argmin, type, name)                                                                \
+#define SET(op, type, name) k->reduce[VP__OP_##op][VP_##type] = op##_##name##_kernel
+#define SET_ORDER(type, name)                                                            \
+    SET(min, type, name);                                                                \
+    SET(max, type, name);                                                                \
+    SET(argmin, type, name);                                                             \
     SET(argmax, type, name)
-#define SET_REST(type, name)                                                               \
-    SET(sum, type, name)                                                                   \
-    SET(prod, type, name)                                                                  \
-    SET(any, type, name)                                                                   \
-    SET(all, type, name)                                                                   \
+#define SET_REST(type, name)                                                             \
+    SET(sum, type, name);                                                                \
+    SET(prod, type, name);                                                               \
+    SET(any, type, name);                                                                \
+    SET(all, type, name);                                                                \
     SET(count_nonzero, type, name)
 
 #define FILL VP__CAT(vp__reduce_fill, VP_ISA)
 void FILL(vp__kernels *k);
 void FILL(vp__kernels *k) {
-    SET_ORDER(BOOL, u8) SET_REST(BOOL, u8)
-    SET_ORDER(I8, i8) SET_REST(I8, u8)
-    SET_ORDER(I16, i16) SET_REST(I16, u16)
-    SET_ORDER(I32, i32) SET_REST(I32, u32)
-    SET_ORDER(I64, i64) SET_REST(I64, u64)
-    SET_ORDER(U8, u8) SET_REST(U8, u8)
-    SET_ORDER(U16, u16) SET_REST(U16, u16)
-    SET_ORDER(U32, u32) SET_REST(U32, u32)
-    SET_ORDER(U64, u64) SET_REST(U64, u64)
-    SET_ORDER(F32, f32) SET_REST(F32, f32)
-    SET_ORDER(F64, f64) SET_REST(F64, f64)
-    SET_ORDER(C64, c64) SET_REST(C64, c64)
-    SET_ORDER(C128, c128) SET_REST(C128, c128)
+    SET_ORDER(BOOL, u8);
+    SET_REST(BOOL, u8);
+    SET_ORDER(I8, i8);
+    SET_REST(I8, u8);
+    SET_ORDER(I16, i16);
+    SET_REST(I16, u16);
+    SET_ORDER(I32, i32);
+    SET_REST(I32, u32);
+    SET_ORDER(I64, i64);
+    SET_REST(I64, u64);
+    SET_ORDER(U8, u8);
+    SET_REST(U8, u8);
+    SET_ORDER(U16, u16);
+    SET_REST(U16, u16);
+    SET_ORDER(U32, u32);
+    SET_REST(U32, u32);
+    SET_ORDER(U64, u64);
+    SET_REST(U64, u64);
+    SET_ORDER(F32, f32);
+    SET_REST(F32, f32);
+    SET_ORDER(F64, f64);
+    SET_REST(F64, f64);
+    SET_ORDER(C64, c64);
+    SET_REST(C64, c64);
+    SET_ORDER(C128, c128);
+    SET_REST(C128, c128);
     /* A sum of truth values is their or, a product their and. */
     k->reduce[VP__OP_sum][VP_BOOL] = max_u8_kernel;
     k->reduce[VP__OP_prod][VP_BOOL] = min_u8_kernel;

@@ -5,11 +5,11 @@
  * minimum and maximum that let NaN through. Everything else about them is the compilers'
  * own vector arithmetic (a + b, a * b).
  *
- * VP__VECTOR is the native width in bytes. For T of f32 and f64 there are: the vector type
- * T##v; load, store; loadn and storen, which touch only the first n elements (loadn puts
- * `rest` into the others); nmin(a, x) and nmax(a, x), which give x where x is NaN, else a
- * unless x is strictly beyond it; and a set of NaN sightings T##nan with `saw` (adds those
- * of two vectors) and `any`.
+ * VP__VECTOR is the native width in bytes. For T of f32 and f64 there are: the vector
+ * type T##v; load, store; loadn and storen, which touch only the first n elements (loadn
+ * puts `rest` into the others); nmin(a, x) and nmax(a, x), which give x where x is NaN,
+ * else a unless x is strictly beyond it; and a set of NaN sightings T##nan with `saw`
+ * (adds those of two vectors) and `any`.
  */
 #ifndef VP_OPS_REDUCE_SIMD_H
 #define VP_OPS_REDUCE_SIMD_H
@@ -49,7 +49,8 @@ static inline f64v f64_loadn(const double *p, int64_t n, double rest) {
     return (f64v)_mm512_mask_loadu_pd(_mm512_set1_pd(rest), (__mmask8)((1u << n) - 1), p);
 }
 static inline f32v f32_loadn(const float *p, int64_t n, float rest) {
-    return (f32v)_mm512_mask_loadu_ps(_mm512_set1_ps(rest), (__mmask16)((1u << n) - 1), p);
+    return (f32v)_mm512_mask_loadu_ps(_mm512_set1_ps(rest), (__mmask16)((1u << n) - 1),
+                                      p);
 }
 static inline void f64_storen(double *p, int64_t n, f64v v) {
     _mm512_mask_storeu_pd(p, (__mmask8)((1u << n) - 1), (__m512d)v);

@@ -274,7 +274,6 @@ static void observe(run *r, int i) {
         break;
     case FUZZ_WAIT:
         status = vp__wait_for(where, x);
-        fuzz_log_number(r->log, i, "wait", status);
         if (status != VP_OK) log_failure(r, i, "wait", status);
         break;
     case FUZZ_SYNC: fuzz_log_number(r->log, i, "sync", vp_sync()); break;
