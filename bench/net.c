@@ -102,10 +102,10 @@ static void behind_gate(int chain) {
         drain[r] = (now_ns() - t) / n;
         vp_end(s);
     }
-    report(chain ? "behind a gate, a chain: issue" : "behind a gate, independent: issue", issue,
-           "ns", 150);
-    report(chain ? "behind a gate, a chain: drain" : "behind a gate, independent: drain", drain,
-           "ns", 250);
+    report(chain ? "behind a gate, a chain: issue" : "behind a gate, independent: issue",
+           issue, "ns", 150);
+    report(chain ? "behind a gate, a chain: drain" : "behind a gate, independent: drain",
+           drain, "ns", 250);
 }
 
 static void chain(void) {
@@ -178,8 +178,8 @@ static void temporaries(double gigabytes) {
     vp_stats st;
     vp_get_stats(&st);
     printf("%-52s peak rss %ld MB, peak in use %lld MB, %.1f s  bar 300 MB\n",
-           "temporaries, 100 MB live", u.ru_maxrss / 1024, (long long)(st.peak_bytes >> 20),
-           (now_ns() - t) / 1e9);
+           "temporaries, 100 MB live", u.ru_maxrss / 1024,
+           (long long)(st.peak_bytes >> 20), (now_ns() - t) / 1e9);
     vp_end(s);
 }
 
@@ -189,9 +189,10 @@ static void idle(void) {
     sleep(1);
     getrusage(RUSAGE_SELF, &b);
     double used = (double)(b.ru_utime.tv_usec - a.ru_utime.tv_usec + b.ru_stime.tv_usec -
-                           a.ru_stime.tv_usec) / 1e4 +
-                  100.0 * (double)(b.ru_utime.tv_sec - a.ru_utime.tv_sec + b.ru_stime.tv_sec -
-                                   a.ru_stime.tv_sec);
+                           a.ru_stime.tv_usec) /
+                      1e4 +
+                  100.0 * (double)(b.ru_utime.tv_sec - a.ru_utime.tv_sec +
+                                   b.ru_stime.tv_sec - a.ru_stime.tv_sec);
     printf("%-52s %.2f %%  bar 1 %%\n", "an idle processor", used);
 }
 
@@ -204,9 +205,15 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*run)(void);
-    } parts[] = {{"tiny", tiny}, {"extend", extend}, {"gate", gate_independent},
-                 {"gate-chain", gate_chain}, {"chain", chain}, {"a1", a1}, {"a2", a2},
-                 {"idle", idle}, {"temporaries", hundred_gigabytes}};
+    } parts[] = {{"tiny", tiny},
+                 {"extend", extend},
+                 {"gate", gate_independent},
+                 {"gate-chain", gate_chain},
+                 {"chain", chain},
+                 {"a1", a1},
+                 {"a2", a2},
+                 {"idle", idle},
+                 {"temporaries", hundred_gigabytes}};
     setvbuf(stdout, NULL, _IOLBF, 0);
     printf("threads: %s\n", getenv("VP_THREADS") ? getenv("VP_THREADS") : "all cores");
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {

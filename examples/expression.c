@@ -19,8 +19,10 @@ int main(void) {
                          1, VP_U32));
     uint32_t check;
     vp_status status = vp_item(vp_sum(r, VP_EVERY, VP_U32), &check);
-    if (status == VP_OK) printf("check sum of 1000 evaluations' last: %" PRIu32 "\n", check);
-    else fprintf(stderr, "%s\n", vp_message());
+    if (status == VP_OK)
+        printf("check sum of 1000 evaluations' last: %" PRIu32 "\n", check);
+    else
+        fprintf(stderr, "%s\n", vp_message());
     vp_end(s);
     return status != VP_OK;
 }

@@ -32,8 +32,10 @@ int main(void) {
         }
         iterations++;
     } while (vp_test(vp_any(vp_ne(classes, old)), &changed) == VP_OK && changed);
-    if (vp_error() != VP_OK) fprintf(stderr, "%s\n", vp_message());
-    else printf("%d iterations\n", iterations);
+    if (vp_error() != VP_OK)
+        fprintf(stderr, "%s\n", vp_message());
+    else
+        printf("%d iterations\n", iterations);
     vp_print(classes);
     vp_end(s);
     return vp_error() != VP_OK;

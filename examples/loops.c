@@ -19,7 +19,8 @@ int main(void) {
 
     vp_array ordered = vp_let(vp_zeros(VP_F64, vp_shape(n)));
     for (int64_t i = 0; i < n; i++)
-        vp_put(ordered, vp_at(vp_range(0, i + 1)), vp_sum(vp_abs(vp_sin(vp_get(a, VP_ALL, i)))));
+        vp_put(ordered, vp_at(vp_range(0, i + 1)),
+               vp_sum(vp_abs(vp_sin(vp_get(a, VP_ALL, i)))));
 
     double first, last, total;
     bool same;
@@ -27,9 +28,11 @@ int main(void) {
     if (status == VP_OK) status = vp_item(vp_get(ordered, 0), &first);
     if (status == VP_OK) status = vp_item(vp_get(whole, n - 1), &last);
     if (status == VP_OK) status = vp_item(vp_sum(whole), &total);
-    if (status != VP_OK) fprintf(stderr, "%s\n", vp_message());
-    else printf("sum %.6f, loop %s, ordered loop %s\n", total, same ? "equal" : "DIFFERS",
-                first == last ? "in order" : "OUT OF ORDER");
+    if (status != VP_OK)
+        fprintf(stderr, "%s\n", vp_message());
+    else
+        printf("sum %.6f, loop %s, ordered loop %s\n", total, same ? "equal" : "DIFFERS",
+               first == last ? "in order" : "OUT OF ORDER");
     vp_end(s);
     return status != VP_OK || !same || first != last;
 }

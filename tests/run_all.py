@@ -261,7 +261,8 @@ def fuzz(s):
         fuzzer = ROOT / folder / "tests" / "fuzz" / "vproc-fuzz"
         seconds = max(1, s.options.fuzz_seconds // share)
         if fuzzer.exists():
-            s.check(f"random programs, {folder}", [*prefix, fuzzer, "--seconds", seconds],
+            s.check(f"random programs, {folder}",
+                    [*prefix, fuzzer, "--seconds", seconds, "--count", 100000],
                     seconds + 120, sanitizer_env())
         else:
             s.left_out(f"no random-program generator in {folder}")

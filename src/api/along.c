@@ -15,8 +15,8 @@ vp_expr vp__along(const char *where, vp_operand x, int axis, int what) {
     vp__expr *e = vp__operand(x, where);
     if (e->kind == VP__EXPR_POISON) return vp__give(e);
     if (what < 0 || what > VP__ARGSORT)
-        return vp__give(vp__refuse(1, &e, where,
-                                   vp__error_new(VP_ERR_VALUE, where, "no such operation")));
+        return vp__give(vp__refuse(
+            1, &e, where, vp__error_new(VP_ERR_VALUE, where, "no such operation")));
     vp_dtype work = (vp_dtype)e->dtype, result;
     vp__error *error = vp__axis_check(&axis, e->ndim, names[what], where);
     if (error) return vp__give(vp__refuse(1, &e, where, error));
@@ -25,14 +25,15 @@ vp_expr vp__along(const char *where, vp_operand x, int axis, int what) {
     result = what == VP__ARGSORT ? VP_I64 : work;
     e = vp__as_leaf(vp__build_cast(e, work, where));
     if (e->kind == VP__EXPR_POISON) return vp__give(e);
-    vp__lib_params p = {.kind = kinds[what], .axis = axis,
-                        .column_major = vp__prefers_columns(e)};
+    vp__lib_params p = {
+        .kind = kinds[what], .axis = axis, .column_major = vp__prefers_columns(e)};
     int64_t dims[VP__MAXDIM];
     int ndim = e->ndim;
     bool late = e->late;
     memcpy(dims, e->dims, (size_t)ndim * sizeof(int64_t));
     vp__value v;
-    vp__library_issue(&p, result, 1, &e, ndim, late ? NULL : dims, names[what], where, &v);
+    vp__library_issue(&p, result, 1, &e, ndim, late ? NULL : dims, names[what], where,
+                      &v);
     return vp__give(vp__value_expr(&v, where));
 }
 
@@ -45,8 +46,8 @@ static vp__expr *with_axis(vp__expr *e, bool in_front, const char *where) {
     }
     dims[in_front ? 0 : e->ndim] = 1;
     strides[in_front ? 0 : e->ndim] = 0;
-    vp__expr *r = vp__expr_leaf(e->storage, NULL, (vp_dtype)e->dtype, e->offset, e->ndim + 1,
-                                dims, strides, false, where);
+    vp__expr *r = vp__expr_leaf(e->storage, NULL, (vp_dtype)e->dtype, e->offset,
+                                e->ndim + 1, dims, strides, false, where);
     vp__expr_free(e);
     return r;
 }
@@ -56,21 +57,24 @@ vp_expr vp__matmul(const char *where, vp_operand x, vp_operand y) {
     vp__expr *poison = vp__first_poison(2, in);
     if (poison) return vp__give(poison);
     vp_dtype t = vp__dtype_promote((vp_dtype)in[0]->dtype, (vp_dtype)in[1]->dtype);
-    for (int i = 0; i < 2; i++) in[i] = vp__as_sized_leaf(vp__build_cast(in[i], t, where));
+    for (int i = 0; i < 2; i++)
+        in[i] = vp__as_sized_leaf(vp__build_cast(in[i], t, where));
     poison = vp__first_poison(2, in);
     if (poison) return vp__give(poison);
     vp__expr *a = in[0], *b = in[1];
     vp__error *error = NULL;
     if (a->ndim == 0 || b->ndim == 0)
-        error = vp__error_new(VP_ERR_SHAPE, where, "matmul: a number is not a matrix; use vp_mul");
+        error = vp__error_new(VP_ERR_SHAPE, where,
+                              "matmul: a number is not a matrix; use vp_mul");
     bool row = a->ndim == 1, column = b->ndim == 1;
     char ta[200], tb[200];
     if (!error && a->dims[a->ndim - 1] != b->dims[column ? 0 : b->ndim - 2])
-        error = vp__error_new(VP_ERR_SHAPE, where,
-                              "matmul: shapes %s and %s do not fit; the last axis of the first "
-                              "must be as long as the last but one of the second",
-                              vp__shape_text(ta, sizeof ta, a->ndim, a->dims),
-                              vp__shape_text(tb, sizeof tb, b->ndim, b->dims));
+        error = vp__error_new(
+            VP_ERR_SHAPE, where,
+            "matmul: shapes %s and %s do not fit; the last axis of the first "
+            "must be as long as the last but one of the second",
+            vp__shape_text(ta, sizeof ta, a->ndim, a->dims),
+            vp__shape_text(tb, sizeof tb, b->ndim, b->dims));
     if (error) return vp__give(vp__refuse(2, in, where, error));
     if (row) in[0] = a = with_axis(a, true, where);
     if (column) in[1] = b = with_axis(b, false, where);
@@ -78,10 +82,11 @@ vp_expr vp__matmul(const char *where, vp_operand x, vp_operand y) {
     int n = 0;
     if (!vp__shape_broadcast(&n, dims, a->ndim - 2, a->dims) ||
         !vp__shape_broadcast(&n, dims, b->ndim - 2, b->dims)) {
-        error = vp__error_new(VP_ERR_SHAPE, where,
-                              "matmul: the leading axes of shapes %s and %s do not broadcast",
-                              vp__shape_text(ta, sizeof ta, a->ndim, a->dims),
-                              vp__shape_text(tb, sizeof tb, b->ndim, b->dims));
+        error =
+            vp__error_new(VP_ERR_SHAPE, where,
+                          "matmul: the leading axes of shapes %s and %s do not broadcast",
+                          vp__shape_text(ta, sizeof ta, a->ndim, a->dims),
+                          vp__shape_text(tb, sizeof tb, b->ndim, b->dims));
         return vp__give(vp__refuse(2, in, where, error));
     }
     dims[n++] = a->dims[a->ndim - 2];
@@ -99,7 +104,8 @@ vp_expr vp__matmul(const char *where, vp_operand x, vp_operand y) {
         dims[k] = r->dims[i];
         strides[k++] = r->strides[i];
     }
-    vp__expr *s = vp__expr_leaf(r->storage, NULL, t, r->offset, k, dims, strides, false, where);
+    vp__expr *s =
+        vp__expr_leaf(r->storage, NULL, t, r->offset, k, dims, strides, false, where);
     vp__expr_free(r);
     return vp__give(s);
 }

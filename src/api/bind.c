@@ -18,8 +18,10 @@ static void close_value(vp__expr *e, vp__value *v, const char *where) {
     if (e->kind == VP__EXPR_LEAF && !e->late) {
         int64_t bytes = e->count * vp__dtype[e->dtype].size;
         bool broadcast = false;
-        for (int i = 0; i < e->ndim; i++) broadcast |= e->strides[i] == 0 && e->dims[i] > 1;
-        part = broadcast || e->storage->borrowed || bytes * SHARE_AT_LEAST <= e->storage->bytes;
+        for (int i = 0; i < e->ndim; i++)
+            broadcast |= e->strides[i] == 0 && e->dims[i] > 1;
+        part = broadcast || e->storage->borrowed ||
+               bytes * SHARE_AT_LEAST <= e->storage->bytes;
     }
     if (part) {
         vp__lib_params p = {.kind = VP__LIB_COPY, .column_major = vp__prefers_columns(e)};
@@ -64,12 +66,13 @@ vp_array vp__view_of(const char *where, vp_operand x) {
     if (e->kind == VP__EXPR_POISON) {
         v.error = vp__error_retain(e->error);
     } else if (e->kind != VP__EXPR_LEAF || !e->buffer) {
-        v.error = vp__error_new(VP_ERR_VALUE, where,
-                                "vp_view: this is a computed value, not a selection of a named "
-                                "array; name it with vp_let");
+        v.error =
+            vp__error_new(VP_ERR_VALUE, where,
+                          "vp_view: this is a computed value, not a selection of a named "
+                          "array; name it with vp_let");
     } else {
-        vp_array a = vp__name_view(e->buffer, (vp_dtype)e->dtype, e->offset, e->ndim, e->dims,
-                                   e->strides);
+        vp_array a = vp__name_view(e->buffer, (vp_dtype)e->dtype, e->offset, e->ndim,
+                                   e->dims, e->strides);
         vp__expr_free(e);
         return a;
     }

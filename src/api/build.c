@@ -66,9 +66,11 @@ static vp__expr *array_leaf(vp_array a, const char *where) {
         vp__name_refresh(n);
         vp__spin_lock(&n->buffer->lock);
         vp__error *failed = vp__storage_failure(n->buffer->storage);
-        if (failed) e = vp__expr_poison(vp__error_retain(failed), where);
-        else e = vp__expr_leaf(n->buffer->storage, n->buffer, n->dtype, n->offset, n->ndim, n->dims,
-                          n->strides, n->late, where);
+        if (failed)
+            e = vp__expr_poison(vp__error_retain(failed), where);
+        else
+            e = vp__expr_leaf(n->buffer->storage, n->buffer, n->dtype, n->offset, n->ndim,
+                              n->dims, n->strides, n->late, where);
         vp__spin_unlock(&n->buffer->lock);
     }
     vp__name_unlock(n);
@@ -90,10 +92,13 @@ vp__expr *vp__operand_view(vp_operand x, const char *where) {
         return e;
     }
     if (x.v.expr.slot == UINT32_MAX && x.v.expr.generation == 0)
-        return vp__expr_poison(vp__error_new(VP_ERR_MEMORY, where,
-                                             "out of memory for an expression"), where);
-    const char *why = "this expression was used before; name it with vp_let to use it twice";
-    if (x.v.expr.generation == 0) why = "this is not an expression (an uninitialised vp_expr?)";
+        return vp__expr_poison(
+            vp__error_new(VP_ERR_MEMORY, where, "out of memory for an expression"),
+            where);
+    const char *why =
+        "this expression was used before; name it with vp_let to use it twice";
+    if (x.v.expr.generation == 0)
+        why = "this is not an expression (an uninitialised vp_expr?)";
     else if (vp__expr_is_foreign(x.v.expr.slot))
         why = "this expression belongs to another thread; name it there with vp_let";
     return vp__expr_poison(vp__error_new(VP_ERR_HANDLE, where, "%s", why), where);
@@ -183,8 +188,9 @@ static void adopt(vp__expr *e, int i, vp__expr *arg) {
 vp__expr *vp__build_cast(vp__expr *e, vp_dtype to, const char *where) {
     if (e->kind == VP__EXPR_POISON) return e;
     if (!vp__dtype_is_valid(to))
-        return vp__refuse(1, &e, where, vp__error_new(VP_ERR_TYPE, where,
-                                                      "%d is not an element type", (int)to));
+        return vp__refuse(
+            1, &e, where,
+            vp__error_new(VP_ERR_TYPE, where, "%d is not an element type", (int)to));
     if (e->kind == VP__EXPR_CONST) {
         vp__error *error = e->dtype == to ? NULL : convert_constant(e, to, where);
         e->type = 0;
@@ -192,8 +198,9 @@ vp__expr *vp__build_cast(vp__expr *e, vp_dtype to, const char *where) {
     }
     if (e->dtype == to) return e;
     if (e->count > INT64_MAX / 16)
-        return vp__refuse(1, &e, where, vp__error_new(VP_ERR_SHAPE, where,
-                                                      "cast: the result would be too large"));
+        return vp__refuse(
+            1, &e, where,
+            vp__error_new(VP_ERR_SHAPE, where, "cast: the result would be too large"));
     if (e->steps + 1 > VP__SEGMENT_STEPS) {
         vp__materialise(e);
         if (e->kind == VP__EXPR_POISON) return e;
@@ -231,7 +238,8 @@ static vp__error *refuse_types(int op, int nargs, vp__expr **args, const char *w
  * Every thread would write the same bytes; relaxed, because one byte says it all. */
 static bool find_types(int op, int nargs, const vp__optype *in, vp_dtype *work,
                        vp_dtype *result) {
-    static _Atomic uint8_t known[VP__NOPS][VP__NDTYPES][VP__NDTYPES]; /* 1 + work << 4 + result */
+    static _Atomic uint8_t
+        known[VP__NOPS][VP__NDTYPES][VP__NDTYPES]; /* 1 + work << 4 + result */
     static_assert(VP__NDTYPES < 15, "two types must fit a byte");
     bool pair = nargs == 2 && in[0].weak < 0 && in[1].weak < 0;
     _Atomic uint8_t *slot = pair ? &known[op][in[0].dtype][in[1].dtype] : NULL;
@@ -255,10 +263,10 @@ static vp__error *broadcast_args(vp__expr *e, int nargs, vp__expr **args) {
         if (vp__shape_broadcast(&n, dims, args[i]->ndim, args[i]->dims)) continue;
         char a[200], b[200];
         const vp__expr *other = args[i > 0 ? i - 1 : 0];
-        return vp__error_new(VP_ERR_SHAPE, e->where,
-                             "%s: shapes %s and %s do not broadcast together", op_name(e->op),
-                             vp__shape_text(a, sizeof a, other->ndim, other->dims),
-                             vp__shape_text(b, sizeof b, args[i]->ndim, args[i]->dims));
+        return vp__error_new(
+            VP_ERR_SHAPE, e->where, "%s: shapes %s and %s do not broadcast together",
+            op_name(e->op), vp__shape_text(a, sizeof a, other->ndim, other->dims),
+            vp__shape_text(b, sizeof b, args[i]->ndim, args[i]->dims));
     }
     memcpy(e->dims, dims, (size_t)n * sizeof(int64_t));
     e->count = vp__shape_count(n, dims, 16);
@@ -326,7 +334,8 @@ vp__expr *vp__build_op(int op, const char *where, int nargs, vp__expr **args) {
     poison = vp__first_poison(nargs, args);
     if (poison) return poison;
     vp__expr *e = vp__expr_new(VP__EXPR_OP, ndim, where);
-    if (e->generation == 0) return vp__refuse(nargs, args, where, vp__error_retain(e->error));
+    if (e->generation == 0)
+        return vp__refuse(nargs, args, where, vp__error_retain(e->error));
     e->op = (uint8_t)op;
     e->type = (uint8_t)vp__op_key((vp__op)op, work);
     e->dtype = (uint8_t)result;
@@ -351,10 +360,10 @@ vp__expr *vp__build_reduce(int op, const char *where, vp__expr *x, uint32_t axes
     if (x->kind == VP__EXPR_POISON) return x;
     vp_dtype work, result;
     if (!vp__reduce_types((vp__op)op, (vp_dtype)x->dtype, dtype, &work, &result)) {
-        vp__error *error =
-            vp__error_new(VP_ERR_TYPE, where, "%s of %s cannot give %s", vp__ops[op].name,
-                          vp__dtype[x->dtype].name,
-                          vp__dtype_is_valid(dtype) ? vp__dtype[dtype].name : "that type");
+        vp__error *error = vp__error_new(VP_ERR_TYPE, where, "%s of %s cannot give %s",
+                                         vp__ops[op].name, vp__dtype[x->dtype].name,
+                                         vp__dtype_is_valid(dtype) ? vp__dtype[dtype].name
+                                                                   : "that type");
         return vp__refuse(1, &x, where, error);
     }
     make_room(1, &x);
@@ -417,8 +426,8 @@ vp__expr *vp__value_expr(vp__value *v, const char *where) {
         e = vp__expr_poison(v->error, where);
         v->error = NULL;
     } else {
-        e = vp__expr_leaf(v->storage, NULL, v->dtype, v->offset, v->ndim, v->dims, v->strides,
-                          v->late, where);
+        e = vp__expr_leaf(v->storage, NULL, v->dtype, v->offset, v->ndim, v->dims,
+                          v->strides, v->late, where);
     }
     vp__value_release(v);
     return e;
@@ -428,14 +437,14 @@ vp__error *vp__axis_check(int *axis, int ndim, const char *name, const char *whe
     int a = *axis < 0 ? *axis + ndim : *axis;
     if (a < 0 || a >= ndim)
         return vp__error_new(VP_ERR_INDEX, where,
-                             "%s: axis %d is out of bounds for an array of %d axes", name, *axis,
-                             ndim);
+                             "%s: axis %d is out of bounds for an array of %d axes", name,
+                             *axis, ndim);
     *axis = a;
     return NULL;
 }
 
-vp__error *vp__axes_bits(const vp_axes_t *axes, int ndim, const char *name, const char *where,
-                         uint32_t *bits) {
+vp__error *vp__axes_bits(const vp_axes_t *axes, int ndim, const char *name,
+                         const char *where, uint32_t *bits) {
     if (axes->count < 0) {
         *bits = ndim == 32 ? ~0u : (1u << ndim) - 1;
         return NULL;
@@ -446,7 +455,8 @@ vp__error *vp__axes_bits(const vp_axes_t *axes, int ndim, const char *name, cons
         vp__error *e = vp__axis_check(&axis, ndim, name, where);
         if (e) return e;
         if (*bits >> axis & 1)
-            return vp__error_new(VP_ERR_INDEX, where, "%s: axis %d is named twice", name, axis);
+            return vp__error_new(VP_ERR_INDEX, where, "%s: axis %d is named twice", name,
+                                 axis);
         *bits |= 1u << axis;
     }
     return NULL;
@@ -460,10 +470,10 @@ bool vp__prefers_columns(const vp__expr *e) {
 
 static vp_expr issue_op(int op, const char *where, int nargs, vp__expr **args) {
     if ((unsigned)op >= VP__NOPS || vp__ops[op].arity != nargs || vp__ops[op].reduces)
-        return vp__give(vp__refuse(nargs, args, where,
-                                   vp__error_new(VP_ERR_VALUE, where,
-                                                 "no such operation of %d operands: %d",
-                                                 nargs, op)));
+        return vp__give(
+            vp__refuse(nargs, args, where,
+                       vp__error_new(VP_ERR_VALUE, where,
+                                     "no such operation of %d operands: %d", nargs, op)));
     return vp__give(vp__build_op(op, where, nargs, args));
 }
 
@@ -478,7 +488,8 @@ vp_expr vp__op2(int op, const char *where, vp_operand a, vp_operand b) {
 }
 
 vp_expr vp__op3(int op, const char *where, vp_operand a, vp_operand b, vp_operand c) {
-    vp__expr *args[3] = {vp__operand(a, where), vp__operand(b, where), vp__operand(c, where)};
+    vp__expr *args[3] = {vp__operand(a, where), vp__operand(b, where),
+                         vp__operand(c, where)};
     return issue_op(op, where, 3, args);
 }
 

@@ -45,8 +45,8 @@ vp__expr *vp__value_expr(vp__value *v, const char *where);
 vp__expr *vp__select_expr(vp__expr *e, const vp__viewop *op, const char *where);
 
 /* Turns axis numbers into bits; an error for a wrong or repeated one. */
-vp__error *vp__axes_bits(const vp_axes_t *axes, int ndim, const char *name, const char *where,
-                         uint32_t *bits);
+vp__error *vp__axes_bits(const vp_axes_t *axes, int ndim, const char *name,
+                         const char *where, uint32_t *bits);
 vp__error *vp__axis_check(int *axis, int ndim, const char *name, const char *where);
 
 /* Whether most of an expression's array operands are column-major. */

@@ -13,7 +13,8 @@ vp_shape_t vp_shape_of(int ndim, const int64_t *dims, bool column_major) {
     vp_shape_t s;
     s.ndim = ndim > 0 && !dims ? -1 : ndim;
     s.column_major = column_major;
-    if (s.ndim > 0 && s.ndim <= VP_MAXDIM) memcpy(s.dims, dims, (size_t)ndim * sizeof(int64_t));
+    if (s.ndim > 0 && s.ndim <= VP_MAXDIM)
+        memcpy(s.dims, dims, (size_t)ndim * sizeof(int64_t));
     return s;
 }
 
@@ -27,20 +28,22 @@ vp_axes_t vp_axes_of(int count, const int64_t *axes) {
 }
 
 /* What is wrong with asking for an array of this type and shape, or NULL. */
-static vp__error *check(const char *name, vp_dtype t, const vp_shape_t *s, const char *where) {
+static vp__error *check(const char *name, vp_dtype t, const vp_shape_t *s,
+                        const char *where) {
     if (!vp__dtype_is_valid(t))
-        return vp__error_new(VP_ERR_TYPE, where, "%s: %d is not an element type", name, (int)t);
+        return vp__error_new(VP_ERR_TYPE, where, "%s: %d is not an element type", name,
+                             (int)t);
     if (s->ndim < 0 || s->ndim > VP_MAXDIM)
-        return vp__error_new(VP_ERR_SHAPE, where, "%s: %d axes; at most %d are possible", name,
-                             s->ndim, VP_MAXDIM);
+        return vp__error_new(VP_ERR_SHAPE, where, "%s: %d axes; at most %d are possible",
+                             name, s->ndim, VP_MAXDIM);
     char text[300];
     for (int i = 0; i < s->ndim; i++)
         if (s->dims[i] < 0)
-            return vp__error_new(VP_ERR_SHAPE, where, "%s: a dimension cannot be %lld", name,
-                                 (long long)s->dims[i]);
+            return vp__error_new(VP_ERR_SHAPE, where, "%s: a dimension cannot be %lld",
+                                 name, (long long)s->dims[i]);
     if (vp__shape_count(s->ndim, s->dims, vp__dtype[t].size) < 0)
-        return vp__error_new(VP_ERR_SHAPE, where, "%s: an array of shape %s is too large", name,
-                             vp__shape_text(text, sizeof text, s->ndim, s->dims));
+        return vp__error_new(VP_ERR_SHAPE, where, "%s: an array of shape %s is too large",
+                             name, vp__shape_text(text, sizeof text, s->ndim, s->dims));
     return NULL;
 }
 
@@ -60,12 +63,12 @@ vp_expr vp__full(const char *where, vp_dtype dtype, vp_shape_t shape, vp_operand
     e = vp__as_sized_leaf(vp__build_cast(e, dtype, where));
     if (e->kind != VP__EXPR_LEAF) return vp__give(e);
     if (e->count != 1)
-        return vp__give(vp__refuse(1, &e, where,
-                                   vp__error_new(VP_ERR_SHAPE, where,
-                                                 "full: the value must be one number")));
+        return vp__give(vp__refuse(
+            1, &e, where,
+            vp__error_new(VP_ERR_SHAPE, where, "full: the value must be one number")));
     int64_t strides[VP__MAXDIM] = {0};
-    vp__expr *spread = vp__expr_leaf(e->storage, NULL, dtype, e->offset, shape.ndim, shape.dims,
-                                     strides, false, where);
+    vp__expr *spread = vp__expr_leaf(e->storage, NULL, dtype, e->offset, shape.ndim,
+                                     shape.dims, strides, false, where);
     vp__expr_free(e);
     vp__lib_params p = {.kind = VP__LIB_COPY, .column_major = shape.column_major};
     vp__value v;
@@ -86,7 +89,8 @@ static vp_expr give_storage(vp__storage *s, vp_dtype t, const vp_shape_t *shape,
         v.dtype = t;
         v.ndim = shape->ndim;
         memcpy(v.dims, shape->dims, (size_t)v.ndim * sizeof(int64_t));
-        vp__layout_compact(v.ndim, v.dims, vp__dtype[t].size, shape->column_major, v.strides);
+        vp__layout_compact(v.ndim, v.dims, vp__dtype[t].size, shape->column_major,
+                           v.strides);
     }
     return vp__give(vp__value_expr(&v, where));
 }
@@ -104,7 +108,8 @@ vp_expr vp__empty(const char *where, vp_dtype dtype, vp_shape_t shape) {
     return give_storage(vp__storage_new(bytes_of(dtype, &shape)), dtype, &shape, where);
 }
 
-vp_expr vp__from(const char *where, vp_dtype dtype, vp_shape_t shape, const void *memory) {
+vp_expr vp__from(const char *where, vp_dtype dtype, vp_shape_t shape,
+                 const void *memory) {
     vp__net_init();
     vp__error *error = check("from", dtype, &shape, where);
     int64_t bytes = error ? 0 : bytes_of(dtype, &shape);
@@ -114,13 +119,14 @@ vp_expr vp__from(const char *where, vp_dtype dtype, vp_shape_t shape, const void
     vp__admit(bytes);
     vp__storage *s = vp__storage_new(bytes);
     if (s && vp__storage_allocate(s) && bytes)
-        memcpy(atomic_load_explicit(&s->host, memory_order_relaxed), memory, (size_t)bytes);
+        memcpy(atomic_load_explicit(&s->host, memory_order_relaxed), memory,
+               (size_t)bytes);
     return give_storage(s, dtype, &shape, where);
 }
 
-vp_array vp__borrow(const char *where, vp_dtype dtype, vp_shape_t shape, const int64_t *strides,
-                    void *memory, vp_access access, void (*release)(void *, void *),
-                    void *context) {
+vp_array vp__borrow(const char *where, vp_dtype dtype, vp_shape_t shape,
+                    const int64_t *strides, void *memory, vp_access access,
+                    void (*release)(void *, void *), void *context) {
     vp__net_init();
     vp__value v;
     memset(&v, 0, offsetof(vp__value, dims));
@@ -137,8 +143,8 @@ vp_array vp__borrow(const char *where, vp_dtype dtype, vp_shape_t shape, const i
         int64_t extent;
         if (shape.dims[i] < 2) continue;
         if (strides[i] == INT64_MIN ||
-            __builtin_mul_overflow(shape.dims[i], strides[i] < 0 ? -strides[i] : strides[i],
-                                   &extent) ||
+            __builtin_mul_overflow(shape.dims[i],
+                                   strides[i] < 0 ? -strides[i] : strides[i], &extent) ||
             __builtin_add_overflow(reach, extent, &reach) || reach > INT64_MAX / 2)
             v.error = vp__error_new(VP_ERR_SHAPE, where,
                                     "borrow: stride %lld of axis %d leads out of memory",
@@ -147,8 +153,8 @@ vp_array vp__borrow(const char *where, vp_dtype dtype, vp_shape_t shape, const i
     if (v.error) return vp__name_new(&v);
     /* The storage begins at the lowest address the strides reach. */
     vp__region r = vp__region_of(0, shape.ndim, shape.dims, strides, size);
-    v.storage = vp__storage_borrow((char *)memory + r.lo, r.hi - r.lo, access == VP_READ_ONLY,
-                                   release, context);
+    v.storage = vp__storage_borrow((char *)memory + r.lo, r.hi - r.lo,
+                                   access == VP_READ_ONLY, release, context);
     if (!v.storage) {
         v.error = vp__error_new(VP_ERR_MEMORY, where, "out of memory for an array");
     } else {
@@ -163,21 +169,26 @@ vp_array vp__borrow(const char *where, vp_dtype dtype, vp_shape_t shape, const i
 
 static bool is_whole(double x) { return x == floor(x) && fabs(x) < 9e15; }
 
-vp_expr vp__arange(const char *where, vp_dtype dtype, double start, double stop, double step) {
+vp_expr vp__arange(const char *where, vp_dtype dtype, double start, double stop,
+                   double step) {
     vp__net_init();
     vp_shape_t s = vp_shape_of(0, NULL, false);
     vp__error *error = NULL;
     double n = 0;
     if (step == 0 || isnan(start) || isnan(stop) || isnan(step))
-        error = vp__error_new(VP_ERR_VALUE, where, "arange: the step is 0, or an argument is NaN");
+        error = vp__error_new(VP_ERR_VALUE, where,
+                              "arange: the step is 0, or an argument is NaN");
     else if ((n = ceil((stop - start) / step)) > 4e18)
-        error = vp__error_new(VP_ERR_SHAPE, where, "arange: the result would be too large");
+        error =
+            vp__error_new(VP_ERR_SHAPE, where, "arange: the result would be too large");
     s.ndim = 1;
     s.dims[0] = n > 0 ? (int64_t)n : 0;
     if (dtype == VP_AUTO) dtype = is_whole(start) && is_whole(step) ? VP_I64 : VP_F64;
     if (!error) error = check("arange", dtype, &s, where);
     if (error) return vp__give_error(error, where);
-    vp__lib_params p = {.kind = VP__LIB_GENERATE, .start = start, .step = step,
+    vp__lib_params p = {.kind = VP__LIB_GENERATE,
+                        .start = start,
+                        .step = step,
                         .in_integers = is_whole(start) && is_whole(step)};
     p.istart = p.in_integers ? (int64_t)start : 0;
     p.istep = p.in_integers ? (int64_t)step : 0;
@@ -191,13 +202,16 @@ vp_expr vp__linspace(const char *where, vp_dtype dtype, double start, double sto
     if (dtype == VP_AUTO) dtype = VP_F64;
     vp__error *error = check("linspace", dtype, &s, where);
     if (error) return vp__give_error(error, where);
-    vp__lib_params p = {.kind = VP__LIB_GENERATE, .start = start,
+    vp__lib_params p = {.kind = VP__LIB_GENERATE,
+                        .start = start,
                         .step = count > 1 ? (stop - start) / (double)(count - 1) : 0,
-                        .ends = count > 1, .stop = stop};
+                        .ends = count > 1,
+                        .stop = stop};
     return generate(&p, dtype, &s, "linspace", where);
 }
 
-vp_expr vp__eye(const char *where, vp_dtype dtype, int64_t rows, int64_t columns, int64_t k) {
+vp_expr vp__eye(const char *where, vp_dtype dtype, int64_t rows, int64_t columns,
+                int64_t k) {
     vp__net_init();
     int64_t dims[2] = {rows, columns};
     vp_shape_t s = vp_shape_of(2, dims, false);
@@ -212,7 +226,9 @@ vp_expr vp__counter(const char *where, vp_dtype dtype, vp_shape_t shape, double 
     vp__net_init();
     vp__error *error = check("counter", dtype, &shape, where);
     if (error) return vp__give_error(error, where);
-    vp__lib_params p = {.kind = VP__LIB_GENERATE, .start = start, .step = step,
+    vp__lib_params p = {.kind = VP__LIB_GENERATE,
+                        .start = start,
+                        .step = step,
                         .column_major = shape.column_major,
                         .in_integers = is_whole(start) && is_whole(step)};
     p.istart = p.in_integers ? (int64_t)start : 0;

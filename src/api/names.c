@@ -13,8 +13,8 @@
 enum { CHUNK = 1024, CHUNKS = 4096, TAKE = 64 };
 
 static _Atomic(vp__name *) chunks[CHUNKS];
-static uint32_t made;      /* records handed out so far */
-static uint32_t returned;  /* head of the shared free list, by number + 1 */
+static uint32_t made;     /* records handed out so far */
+static uint32_t returned; /* head of the shared free list, by number + 1 */
 static pthread_mutex_t sharing = PTHREAD_MUTEX_INITIALIZER; /* guards the two above */
 
 typedef struct {
@@ -268,8 +268,8 @@ vp__error *vp__name_stale(vp_array a, const char *where) {
 vp_scope vp_begin(void) {
     thread_names *t = my_names();
     if (t->depth == 255) {
-        vp__error *e = vp__error_new(VP_ERR_VALUE, NULL,
-                                     "vp_begin: more than 255 scopes are open");
+        vp__error *e =
+            vp__error_new(VP_ERR_VALUE, NULL, "vp_begin: more than 255 scopes are open");
         vp__error_remember(e);
         vp__error_release(e);
         return (vp_scope){0, 0};
@@ -284,7 +284,8 @@ void vp_end(vp_scope scope) {
     thread_names *t = my_names();
     if (scope.depth == 0 || scope.depth > t->depth ||
         t->generation[scope.depth] != scope.generation) {
-        vp__error *e = vp__error_new(VP_ERR_HANDLE, NULL, "vp_end: this scope is not open");
+        vp__error *e =
+            vp__error_new(VP_ERR_HANDLE, NULL, "vp_end: this scope is not open");
         vp__error_remember(e);
         vp__error_release(e);
         return;
@@ -303,7 +304,8 @@ vp_array vp_keep(vp_array a) {
     if (t->depth == 0) return a;
     size_t start = t->start[t->depth];
     for (size_t i = t->count; i-- > start;) {
-        if (t->names[i].slot != a.slot || t->names[i].generation != a.generation) continue;
+        if (t->names[i].slot != a.slot || t->names[i].generation != a.generation)
+            continue;
         /* Swap it to the front of the scope and let the scope begin behind it. */
         t->names[i] = t->names[start];
         t->names[start] = a;

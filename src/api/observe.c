@@ -40,15 +40,16 @@ static vp_status hold_expr(held *h, vp__expr *e) {
         vp__expr_free(e);
         return report(error);
     }
-    vp__region r = vp__region_of(e->offset, e->ndim, e->dims, e->strides,
-                                 vp__dtype[e->dtype].size);
+    vp__region r =
+        vp__region_of(e->offset, e->ndim, e->dims, e->strides, vp__dtype[e->dtype].size);
     vp__error *error = vp__observe(e->storage, &r, &h->group);
     if (error) {
         let_go(h);
         return report(error);
     }
     char *host = atomic_load_explicit(&e->storage->host, memory_order_relaxed);
-    h->view = (vp__view){host + e->offset, e->dims, e->strides, e->ndim, (vp_dtype)e->dtype};
+    h->view =
+        (vp__view){host + e->offset, e->dims, e->strides, e->ndim, (vp_dtype)e->dtype};
     return VP_OK;
 }
 
@@ -65,8 +66,8 @@ vp_status vp__read(const char *where, vp_operand x, void *memory, size_t bytes) 
     if (bytes != need || (!memory && need)) {
         let_go(&h);
         return report(vp__error_new(VP_ERR_VALUE, where,
-                                    "read: the array takes %zu bytes, %zu were offered%s", need,
-                                    bytes, memory ? "" : " at NULL"));
+                                    "read: the array takes %zu bytes, %zu were offered%s",
+                                    need, bytes, memory ? "" : " at NULL"));
     }
     int64_t strides[VP__MAXDIM];
     vp__layout_compact(h.view.ndim, h.view.dims, size, false, strides);
@@ -77,7 +78,8 @@ vp_status vp__read(const char *where, vp_operand x, void *memory, size_t bytes) 
 }
 
 vp_status vp__item(const char *where, vp_operand x, vp_dtype type, void *out) {
-    if (!out) return report(vp__error_new(VP_ERR_VALUE, where, "item: the result is NULL"));
+    if (!out)
+        return report(vp__error_new(VP_ERR_VALUE, where, "item: the result is NULL"));
     if (!vp__dtype_is_valid(type))
         return report(vp__error_new(VP_ERR_TYPE, where, "item: %d is not an element type",
                                     (int)type));
@@ -88,8 +90,8 @@ vp_status vp__item(const char *where, vp_operand x, vp_dtype type, void *out) {
         char text[200];
         vp__shape_text(text, sizeof text, h.view.ndim, h.view.dims);
         let_go(&h);
-        return report(vp__error_new(VP_ERR_SHAPE, where,
-                                    "item: an array of shape %s is not one number", text));
+        return report(vp__error_new(
+            VP_ERR_SHAPE, where, "item: an array of shape %s is not one number", text));
     }
     vp__kernels_get()->cast[h.view.dtype][type](out, h.view.data, 1);
     let_go(&h);
@@ -97,7 +99,8 @@ vp_status vp__item(const char *where, vp_operand x, vp_dtype type, void *out) {
 }
 
 vp_status vp__map(const char *where, vp_operand x, vp_mapped *mapped) {
-    if (!mapped) return report(vp__error_new(VP_ERR_VALUE, where, "map: the result is NULL"));
+    if (!mapped)
+        return report(vp__error_new(VP_ERR_VALUE, where, "map: the result is NULL"));
     memset(mapped, 0, sizeof *mapped);
     vp__expr *e = vp__as_sized_leaf(vp__operand(x, where));
     /* Memory that cannot be renamed is shown as a copy: it would change under the user. */
@@ -142,8 +145,10 @@ vp_status vp__wait_for(const char *where, vp_operand x) {
             vp__observe_end(g);
             if (error) status = report(error);
         }
-        if (e->slot == x.v.expr.slot && e->generation == x.v.expr.generation) vp__expr_link(e);
-        else vp__expr_free(e); /* the error about a handle that is no good */
+        if (e->slot == x.v.expr.slot && e->generation == x.v.expr.generation)
+            vp__expr_link(e);
+        else
+            vp__expr_free(e); /* the error about a handle that is no good */
         return status;
     }
     held h;
@@ -171,8 +176,10 @@ static vp__expr *peek(vp_operand x, const char *where, bool sized, bool *ours) {
 }
 
 static void unpeek(vp__expr *e, bool ours) {
-    if (ours) vp__expr_free(e);
-    else vp__expr_link(e);
+    if (ours)
+        vp__expr_free(e);
+    else
+        vp__expr_link(e);
 }
 
 /* A size that came late may belong to a value that failed: this is the earliest place to
@@ -189,8 +196,10 @@ int64_t vp__size_of(const char *where, vp_operand x, int axis) {
     vp__error *error = vp__error_retain(early_error(e));
     bool every = axis == VP__EVERY_AXIS;
     if (!error && !every) error = vp__axis_check(&axis, e->ndim, "dim", where);
-    if (error) report(error);
-    else size = every ? e->count : e->dims[axis];
+    if (error)
+        report(error);
+    else
+        size = every ? e->count : e->dims[axis];
     unpeek(e, ours);
     return size;
 }

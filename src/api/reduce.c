@@ -15,7 +15,8 @@ static vp_dtype mean_type(vp_dtype t, vp_dtype want) {
 }
 
 /* How many elements a reduction of x folds into one, less ddof, as an operand. */
-static vp__expr *fold_count(const vp__expr *x, uint32_t axes, vp_dtype t, const char *where) {
+static vp__expr *fold_count(const vp__expr *x, uint32_t axes, vp_dtype t,
+                            const char *where) {
     vp__expr *e = vp__expr_new(x->late ? VP__EXPR_COUNT : VP__EXPR_CONST, 0, where);
     if (e->generation == 0) return e;
     e->dtype = (uint8_t)t;
@@ -33,19 +34,22 @@ static vp__expr *divide_by_count(vp__expr *sum, vp__expr *count, const char *whe
     return vp__build_op(VP__OP_divide, where, 2, args);
 }
 
-static vp__expr *mean(vp__expr *x, uint32_t axes, vp_dtype t, bool keep, const char *where) {
+static vp__expr *mean(vp__expr *x, uint32_t axes, vp_dtype t, bool keep,
+                      const char *where) {
     vp__expr *count = fold_count(x, axes, t, where);
-    return divide_by_count(vp__build_reduce(VP__OP_sum, where, x, axes, t, keep), count, where);
+    return divide_by_count(vp__build_reduce(VP__OP_sum, where, x, axes, t, keep), count,
+                           where);
 }
 
 /* Another leaf of the same elements. */
 static vp__expr *again(const vp__expr *leaf, const char *where) {
-    return vp__expr_leaf(leaf->storage, NULL, (vp_dtype)leaf->dtype, leaf->offset, leaf->ndim,
-                         leaf->dims, leaf->strides, leaf->late, where);
+    return vp__expr_leaf(leaf->storage, NULL, (vp_dtype)leaf->dtype, leaf->offset,
+                         leaf->ndim, leaf->dims, leaf->strides, leaf->late, where);
 }
 
 /* The mean of the squared distances from the mean: two passes, as NumPy. */
-static vp__expr *variance(vp__expr *x, uint32_t axes, vp_dtype t, bool keep, const char *where) {
+static vp__expr *variance(vp__expr *x, uint32_t axes, vp_dtype t, bool keep,
+                          const char *where) {
     x = vp__as_leaf(vp__build_cast(x, t, where));
     if (x->kind != VP__EXPR_LEAF) return x;
     vp__expr *m = mean(again(x, where), axes, t, true, where);
@@ -64,9 +68,9 @@ vp_expr vp__reduce(int op, const char *where, vp_operand operand, vp_axes_t axes
     vp__expr *x = vp__operand(operand, where);
     if (x->kind == VP__EXPR_POISON) return vp__give(x);
     x->type = x->kind == VP__EXPR_CONST ? 0 : x->type;
-    const char *name = op == VP__MEAN  ? "mean"
-                       : op == VP__VAR ? "var"
-                       : op == VP__STD ? "std"
+    const char *name = op == VP__MEAN            ? "mean"
+                       : op == VP__VAR           ? "var"
+                       : op == VP__STD           ? "std"
                        : (unsigned)op < VP__NOPS ? vp__ops[op].name
                                                  : "reduction";
     uint32_t bits;
@@ -80,8 +84,9 @@ vp_expr vp__reduce(int op, const char *where, vp_operand operand, vp_axes_t axes
     vp_dtype t = error ? VP_F64 : mean_type((vp_dtype)x->dtype, dtype);
     int cls = vp__dtype[t].cls;
     if (!error && op >= VP__MEAN && cls != VP__CLASS_F && cls != VP__CLASS_C)
-        error = vp__error_new(VP_ERR_TYPE, where, "%s: the result type must be floating, not %s",
-                              name, vp__dtype[t].name);
+        error = vp__error_new(VP_ERR_TYPE, where,
+                              "%s: the result type must be floating, not %s", name,
+                              vp__dtype[t].name);
     if (error) return vp__give(vp__refuse(1, &x, where, error));
     bool keep = keepdims != 0;
     vp__expr *r;

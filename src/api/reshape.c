@@ -15,8 +15,8 @@
  * named as a view. */
 static vp__expr *readdress(vp__expr *e, int64_t offset, int ndim, const int64_t *dims,
                            const int64_t *strides, const char *where) {
-    vp__expr *r = vp__expr_leaf(e->storage, e->buffer, (vp_dtype)e->dtype, offset, ndim, dims,
-                                strides, false, where);
+    vp__expr *r = vp__expr_leaf(e->storage, e->buffer, (vp_dtype)e->dtype, offset, ndim,
+                                dims, strides, false, where);
     vp__expr_free(e);
     return r;
 }
@@ -75,7 +75,8 @@ static vp_expr view_operand(vp_operand x, const vp__viewop *op, const char *wher
     return vp__give(view_expr(vp__operand_view(x, where), op, where));
 }
 
-static vp__viewop with_shape(vp__view_kind kind, const char *name, const vp_shape_t *shape) {
+static vp__viewop with_shape(vp__view_kind kind, const char *name,
+                             const vp_shape_t *shape) {
     vp__viewop op = {.kind = kind, .name = name, .count = shape->ndim};
     if (shape->ndim > 0 && shape->ndim <= VP_MAXDIM)
         memcpy(op.u.dims, shape->dims, (size_t)shape->ndim * sizeof(int64_t));
@@ -125,7 +126,8 @@ vp_expr vp__expand(const char *where, vp_operand x, int axis) {
 /* Spreads new axes of given lengths by stride 0, then copies and merges them: the common
  * half of tile and repeat. before[i]: repeat the whole of axis i; after[i]: each element.
  * When there are too many new axes, the last ones come first, in a turn of their own. */
-static vp__expr *repeat_leaf(vp__expr *e, int64_t *before, int64_t *after, const char *where) {
+static vp__expr *repeat_leaf(vp__expr *e, int64_t *before, int64_t *after,
+                             const char *where) {
     int spread = e->ndim;
     for (int i = 0; i < e->ndim; i++) spread += (before[i] != 1) + (after[i] != 1);
     if (spread > VP__MAXDIM && e->ndim < VP__MAXDIM) {
@@ -169,9 +171,9 @@ static vp__expr *repeat_leaf(vp__expr *e, int64_t *before, int64_t *after, const
     }
     int ndim = e->ndim;
     if (vp__shape_count(ndim, merged, vp__dtype[e->dtype].size) < 0)
-        return vp__refuse(1, &e, where,
-                          vp__error_new(VP_ERR_SHAPE, where,
-                                        "the repeated array would be too large"));
+        return vp__refuse(
+            1, &e, where,
+            vp__error_new(VP_ERR_SHAPE, where, "the repeated array would be too large"));
     e = copy_leaf(readdress(e, e->offset, n, dims, strides, where), false, where);
     vp__viewop op = {.kind = VP__VIEW_RESHAPE, .name = "repeat", .count = ndim};
     memcpy(op.u.dims, merged, (size_t)ndim * sizeof(int64_t));
@@ -185,9 +187,9 @@ vp_expr vp__tile(const char *where, vp_operand x, vp_shape_t counts) {
     bool ok = counts.ndim >= 0 && counts.ndim <= VP_MAXDIM;
     for (int i = 0; ok && i < counts.ndim; i++) ok = counts.dims[i] >= 0;
     if (!ok)
-        return vp__give(vp__refuse(1, &e, where,
-                                   vp__error_new(VP_ERR_VALUE, where,
-                                                 "tile: the counts must not be negative")));
+        return vp__give(vp__refuse(
+            1, &e, where,
+            vp__error_new(VP_ERR_VALUE, where, "tile: the counts must not be negative")));
     while (e->kind == VP__EXPR_LEAF && e->ndim < counts.ndim)
         e = expand_expr(e, 0, "tile", where);
     if (e->kind != VP__EXPR_LEAF) return vp__give(e);
@@ -204,7 +206,8 @@ vp_expr vp__repeat(const char *where, vp_operand x, int64_t count, int axis) {
     if (e->kind != VP__EXPR_LEAF) return vp__give(e);
     vp__error *error = vp__axis_check(&axis, e->ndim, "repeat", where);
     if (!error && count < 0)
-        error = vp__error_new(VP_ERR_VALUE, where, "repeat: the count must not be negative");
+        error =
+            vp__error_new(VP_ERR_VALUE, where, "repeat: the count must not be negative");
     if (error) return vp__give(vp__refuse(1, &e, where, error));
     int64_t before[VP__MAXDIM], after[VP__MAXDIM];
     for (int i = 0; i < e->ndim; i++) {
@@ -221,8 +224,10 @@ vp_expr vp__concatenate(const char *where, int axis, int count, const vp_operand
     vp__expr *in[MOST_JOINED];
     const char *name = stack ? "stack" : "concatenate";
     if (count < 1 || count > MOST_JOINED || !xs)
-        return vp__give_error(vp__error_new(VP_ERR_VALUE, where, "%s: joins 1 to %d arrays", name,
-                                            MOST_JOINED), where);
+        return vp__give_error(vp__error_new(VP_ERR_VALUE, where,
+                                            "%s: joins 1 to %d arrays", name,
+                                            MOST_JOINED),
+                              where);
     for (int i = 0; i < count; i++) in[i] = vp__operand(xs[i], where);
     vp__expr *poison = vp__first_poison(count, in);
     if (poison) return vp__give(poison);
@@ -236,8 +241,8 @@ vp_expr vp__concatenate(const char *where, int axis, int count, const vp_operand
         if (in[i]->kind == VP__EXPR_POISON) continue;
         if (in[0]->kind != VP__EXPR_POISON && in[i]->ndim != in[0]->ndim && !error)
             error = vp__error_new(VP_ERR_SHAPE, where,
-                                  "%s: arrays of %d and %d axes do not join", name, in[0]->ndim,
-                                  in[i]->ndim);
+                                  "%s: arrays of %d and %d axes do not join", name,
+                                  in[0]->ndim, in[i]->ndim);
         late |= in[i]->late;
         columns = columns && vp__prefers_columns(in[i]);
     }
@@ -250,20 +255,24 @@ vp_expr vp__concatenate(const char *where, int axis, int count, const vp_operand
     int ndim = in[0]->ndim;
     if (!error) error = vp__axis_check(&axis, ndim, name, where);
     for (int i = 0; i < count && !error && !late; i++) {
-        if (i == 0) memcpy(dims, in[0]->dims, (size_t)ndim * sizeof(int64_t));
+        if (i == 0)
+            memcpy(dims, in[0]->dims, (size_t)ndim * sizeof(int64_t));
         else if (__builtin_add_overflow(dims[axis], in[i]->dims[axis], &dims[axis]))
-            error = vp__error_new(VP_ERR_SHAPE, where, "%s: the result would be too large", name);
+            error = vp__error_new(VP_ERR_SHAPE, where,
+                                  "%s: the result would be too large", name);
         for (int k = 0; k < ndim && !error; k++) {
             if (k == axis || in[i]->dims[k] == dims[k]) continue;
             char a[200], b[200];
-            error = vp__error_new(VP_ERR_SHAPE, where,
-                                  "%s: shapes %s and %s differ in axis %d, only axis %d may differ",
-                                  name, vp__shape_text(a, sizeof a, ndim, in[0]->dims),
-                                  vp__shape_text(b, sizeof b, ndim, in[i]->dims), k, axis);
+            error = vp__error_new(
+                VP_ERR_SHAPE, where,
+                "%s: shapes %s and %s differ in axis %d, only axis %d may differ", name,
+                vp__shape_text(a, sizeof a, ndim, in[0]->dims),
+                vp__shape_text(b, sizeof b, ndim, in[i]->dims), k, axis);
         }
     }
     if (error) return vp__give(vp__refuse(count, in, where, error));
-    vp__lib_params p = {.kind = VP__LIB_CONCATENATE, .axis = axis, .column_major = columns};
+    vp__lib_params p = {
+        .kind = VP__LIB_CONCATENATE, .axis = axis, .column_major = columns};
     vp__value v;
     vp__library_issue(&p, t, count, in, ndim, late ? NULL : dims, name, where, &v);
     return vp__give(vp__value_expr(&v, where));

@@ -19,8 +19,8 @@ vp_index vp_index_of(int count, const vp_sel *items) {
 
 /* A selection worked out against a shape. */
 typedef struct {
-    vp__layout layout;      /* after everything but the index arrays */
-    vp__lib_params p;       /* nitems > 0: advanced */
+    vp__layout layout; /* after everything but the index arrays */
+    vp__lib_params p;  /* nitems > 0: advanced */
     vp__expr *item[VP__FANCY_ITEMS];
 } selection;
 
@@ -42,7 +42,8 @@ static int axes_used(const vp_sel *s, vp__expr *array) {
     return 0;
 }
 
-static vp__error *check_mask(const vp__expr *array, const int64_t *dims, const char *where) {
+static vp__error *check_mask(const vp__expr *array, const int64_t *dims,
+                             const char *where) {
     if (array->dtype != VP_BOOL) return NULL;
     int m = array->ndim;
     if (m == 0)
@@ -87,12 +88,16 @@ static vp__error *select_from(selection *s, const vp_index *index, vp__expr **ar
     int used = 0, axis = 0, first = -1, last = -1, advanced = 0;
     for (int i = 0; i < index->count; i++) used += axes_used(&index->item[i], array[i]);
     for (int i = 0; i < index->count; i++) {
-        int axes = index->item[i].kind == VP__SEL_ARRAY ? axes_used(&index->item[i], array[i]) : 1;
+        int axes = index->item[i].kind == VP__SEL_ARRAY
+                       ? axes_used(&index->item[i], array[i])
+                       : 1;
         if (op.count + axes > 16)
-            return vp__error_new(VP_ERR_INDEX, where, "put: a selection has at most 16 items");
+            return vp__error_new(VP_ERR_INDEX, where,
+                                 "put: a selection has at most 16 items");
         for (int k = 0; k < axes; k++) {
             op.u.item[op.count] = index->item[i];
-            if (index->item[i].kind == VP__SEL_ARRAY) op.u.item[op.count].kind = VP__SEL_ALL;
+            if (index->item[i].kind == VP__SEL_ARRAY)
+                op.u.item[op.count].kind = VP__SEL_ALL;
             op.count++;
         }
     }
@@ -131,7 +136,8 @@ static vp__error *select_from(selection *s, const vp_index *index, vp__expr **ar
             add_item(s, a, result, from->dims + axis, where);
         }
         axis += axes;
-        if (item->kind != VP__SEL_INDEX) result += item->kind == VP__SEL_NEWAXIS ? 1 : axes;
+        if (item->kind != VP__SEL_INDEX)
+            result += item->kind == VP__SEL_NEWAXIS ? 1 : axes;
     }
     /* `at` counts the axes left before the index arrays; those side by side leave their axes
      * in place, those apart put them first. */
@@ -140,7 +146,8 @@ static vp__error *select_from(selection *s, const vp_index *index, vp__expr **ar
 }
 
 /* Resolves the index arrays of a selection; an error when one is not an index. */
-static vp__error *resolve_arrays(const vp_index *index, vp__expr **array, const char *where) {
+static vp__error *resolve_arrays(const vp_index *index, vp__expr **array,
+                                 const char *where) {
     vp__error *error = NULL;
     if (index->count < 0 || index->count > 16)
         return vp__error_new(VP_ERR_INDEX, where, "a selection has at most 16 items");
@@ -149,7 +156,8 @@ static vp__error *resolve_arrays(const vp_index *index, vp__expr **array, const 
         array[i] = vp__as_leaf(vp__operand(index->item[i].array, where));
         if (error) continue;
         int cls = vp__dtype[array[i]->dtype].cls;
-        if (array[i]->kind == VP__EXPR_POISON) error = vp__error_retain(array[i]->error);
+        if (array[i]->kind == VP__EXPR_POISON)
+            error = vp__error_retain(array[i]->error);
         else if (cls == VP__CLASS_F || cls == VP__CLASS_C)
             error = vp__error_new(VP_ERR_TYPE, where, "arrays of %s cannot be indices",
                                   vp__dtype[array[i]->dtype].name);
@@ -163,7 +171,8 @@ static void free_arrays(int count, vp__expr **array) {
 }
 
 /* Gathers base by the items of a selection. Consumes both. */
-static vp__expr *gather(vp__expr *base, selection *s, const char *name, const char *where) {
+static vp__expr *gather(vp__expr *base, selection *s, const char *name,
+                        const char *where) {
     vp__expr *in[1 + VP__FANCY_ITEMS] = {base};
     int item_ndim[VP__FANCY_ITEMS], count = s->p.nitems, index_ndim = 0, selected = 0;
     const int64_t *item_dims[VP__FANCY_ITEMS];
@@ -188,16 +197,18 @@ static vp__expr *gather(vp__expr *base, selection *s, const char *name, const ch
     int ndim = base->ndim - selected + index_ndim;
     vp__error *error = NULL;
     if (ndim > VP__MAXDIM)
-        error = vp__error_new(VP_ERR_SHAPE, where, "%s: the result would have %d axes", name, ndim);
+        error = vp__error_new(VP_ERR_SHAPE, where, "%s: the result would have %d axes",
+                              name, ndim);
     if (!error && !late)
-        error = vp__gather_dims(&p, base->ndim, base->dims, item_ndim, item_dims, where, &ndim,
-                                dims);
+        error = vp__gather_dims(&p, base->ndim, base->dims, item_ndim, item_dims, where,
+                                &ndim, dims);
     if (!error && !late && vp__shape_count(ndim, dims, vp__dtype[base->dtype].size) < 0)
-        error = vp__error_new(VP_ERR_SHAPE, where, "%s: the result would be too large", name);
+        error =
+            vp__error_new(VP_ERR_SHAPE, where, "%s: the result would be too large", name);
     if (error) return vp__refuse(count + 1, in, where, error);
     vp__value v;
-    vp__library_issue(&p, (vp_dtype)base->dtype, count + 1, in, ndim, late ? NULL : dims, name,
-                      where, &v);
+    vp__library_issue(&p, (vp_dtype)base->dtype, count + 1, in, ndim, late ? NULL : dims,
+                      name, where, &v);
     return vp__value_expr(&v, where);
 }
 
@@ -232,8 +243,9 @@ vp_expr vp__get(const char *where, vp_operand x, vp_index index) {
         free_items(&s);
         return vp__give(vp__refuse(1, &e, where, error));
     }
-    vp__expr *base = vp__expr_leaf(e->storage, NULL, (vp_dtype)e->dtype, s.layout.offset,
-                                   s.layout.ndim, s.layout.dims, s.layout.strides, false, where);
+    vp__expr *base =
+        vp__expr_leaf(e->storage, NULL, (vp_dtype)e->dtype, s.layout.offset,
+                      s.layout.ndim, s.layout.dims, s.layout.strides, false, where);
     vp__expr_free(e);
     return vp__give(gather(base, &s, "get", where));
 }
@@ -264,7 +276,8 @@ vp_expr vp__find(const char *where, vp_operand x, bool flat) {
     if (e->kind == VP__EXPR_POISON) return vp__give(e);
     vp__lib_params p = {.kind = flat ? VP__LIB_FIND : VP__LIB_NONZERO};
     vp__value v;
-    vp__library_issue(&p, VP_I64, 1, &e, flat ? 1 : 2, NULL, flat ? "find" : "nonzero", where, &v);
+    vp__library_issue(&p, VP_I64, 1, &e, flat ? 1 : 2, NULL, flat ? "find" : "nonzero",
+                      where, &v);
     return vp__give(vp__value_expr(&v, where));
 }
 
@@ -283,8 +296,9 @@ static vp__expr *fit_axes(vp__expr *value, int ndim, const char *where) {
     int extra = value->ndim - ndim;
     for (int i = 0; i < extra; i++)
         if (value->dims[i] != 1) return value;
-    vp__expr *r = vp__expr_leaf(value->storage, NULL, (vp_dtype)value->dtype, value->offset,
-                                ndim, value->dims + extra, value->strides + extra, false, where);
+    vp__expr *r =
+        vp__expr_leaf(value->storage, NULL, (vp_dtype)value->dtype, value->offset, ndim,
+                      value->dims + extra, value->strides + extra, false, where);
     vp__expr_free(value);
     return r;
 }
@@ -346,13 +360,15 @@ static vp__error *check_writable(const vp__layout *l, const char *where) {
     if (vp__shape_count(l->ndim, l->dims, 1) == 0) return NULL;
     for (int i = 0; i < l->ndim; i++)
         if (l->strides[i] == 0 && l->dims[i] > 1)
-            return vp__error_new(VP_ERR_VALUE, where,
-                                 "put: a broadcast view cannot be written, its elements are one "
-                                 "and the same");
+            return vp__error_new(
+                VP_ERR_VALUE, where,
+                "put: a broadcast view cannot be written, its elements are one "
+                "and the same");
     return NULL;
 }
 
-static void poison_now(vp__buffer *buffer, const vp__layout *l, int size, vp__error *error) {
+static void poison_now(vp__buffer *buffer, const vp__layout *l, int size,
+                       vp__error *error) {
     vp__region region = vp__region_of(l->offset, l->ndim, l->dims, l->strides, size);
     vp__spin_lock(&buffer->lock);
     vp__storage *s = buffer->storage;
@@ -406,16 +422,16 @@ void vp__put_at(const char *where, vp_array a, vp_index index, vp_operand x) {
         if (s.p.nitems) s.layout = whole;
         free_items(&s);
     }
-    vp__target t = {buffer, dtype, s.layout.ndim, s.layout.offset, s.layout.dims,
-                    s.layout.strides};
+    vp__target t = {buffer,          dtype,         s.layout.ndim,
+                    s.layout.offset, s.layout.dims, s.layout.strides};
     if (s.p.nitems) {
         vp__expr *in[1 + VP__FANCY_ITEMS];
         int count = s.p.nitems;
         memcpy(in, s.item, (size_t)count * sizeof in[0]);
         in[count] = value;
         s.p.kind = VP__LIB_SCATTER;
-        vp__region region = vp__region_of(whole.offset, whole.ndim, whole.dims, whole.strides,
-                                          size);
+        vp__region region =
+            vp__region_of(whole.offset, whole.ndim, whole.dims, whole.strides, size);
         error = vp__library_put(&s.p, &t, &region, count + 1, in, where);
     } else {
         error = vp__put(&t, value, where);

@@ -34,7 +34,8 @@ bool vp__waitlist_push(vp__waitlist *list, vp__waiter *w) {
 vp__waiter *vp__waitlist_close(vp__waitlist *list) {
     /* acq_rel: acquire the pushed waiters, release our results to later pushers and
      * is_closed callers. */
-    vp__waiter *waiters = atomic_exchange_explicit(list, &closed_mark, memory_order_acq_rel);
+    vp__waiter *waiters =
+        atomic_exchange_explicit(list, &closed_mark, memory_order_acq_rel);
     return waiters == &closed_mark ? NULL : waiters;
 }
 
@@ -77,8 +78,10 @@ static void prune(vp__log *log) {
         } else if (is_done(g)) {
             *link = g->older;
             log->live--;
-            if (g->embedded) log->first_used = false;
-            else drop_owner(g);
+            if (g->embedded)
+                log->first_used = false;
+            else
+                drop_owner(g);
         } else {
             link = &g->older;
         }
@@ -86,7 +89,8 @@ static void prune(vp__log *log) {
 }
 
 static bool conflicts(const vp__group *g, bool write, const vp__region *r) {
-    return vp__region_overlaps(&g->writes, r) || (write && vp__region_overlaps(&g->reads, r));
+    return vp__region_overlaps(&g->writes, r) ||
+           (write && vp__region_overlaps(&g->reads, r));
 }
 
 /* Ends joining. A group is sealed by its first waiter or by its successor, so it has at most
@@ -104,8 +108,10 @@ static void wait_for(vp__group *g, vp__waiter *w, int *waits) {
         return;
     }
     vp__waiter *finished = seal(g);
-    if (finished) vp__waiter_free(finished); /* it is w: everything had finished */
-    else (*waits)++;
+    if (finished)
+        vp__waiter_free(finished); /* it is w: everything had finished */
+    else
+        (*waits)++;
 }
 
 static vp__group *group_new(vp__log *log) {
@@ -193,8 +199,10 @@ vp__group *vp__log_enter(vp__log *log, bool write, const vp__region *region, voi
         log->newest = g;
         log->live = barrier ? 1 : log->live + 1;
     }
-    if (barrier) g->writes = hull;
-    else vp__region_add(write ? &g->writes : &g->reads, region);
+    if (barrier)
+        g->writes = hull;
+    else
+        vp__region_add(write ? &g->writes : &g->reads, region);
     atomic_fetch_add_explicit(&g->pending, 1, memory_order_relaxed);
     log->sequence++;
     return g;

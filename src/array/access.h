@@ -43,20 +43,21 @@ vp__waiter *vp__waitlist_close(vp__waitlist *list);
 bool vp__waitlist_is_closed(vp__waitlist *list);
 
 typedef struct vp__group {
-    _Atomic int64_t pending;    /* unfinished accesses, + 1 while open */
+    _Atomic int64_t pending; /* unfinished accesses, + 1 while open */
     vp__waitlist waiters;
-    _Atomic int owners;         /* the log while listed, the members while unfinished */
-    bool embedded;              /* lives in its storage, not freed alone */
-    bool open;                  /* may be joined; guarded by the log's lock, as all below */
-    vp__region reads, writes;   /* hulls */
+    _Atomic int owners;       /* the log while listed, the members while unfinished */
+    bool embedded;            /* lives in its storage, not freed alone */
+    bool open;                /* may be joined; guarded by the log's lock, as all below */
+    vp__region reads, writes; /* hulls */
     struct vp__group *older;
 } vp__group;
 
 typedef struct {
     vp__group *newest;
-    int live;           /* groups listed */
-    uint64_t sequence;  /* the next access's number; from 1, since 0 is before all of them */
-    vp__group first;    /* saves an allocation for nearly every storage */
+    int live; /* groups listed */
+    uint64_t
+        sequence;    /* the next access's number; from 1, since 0 is before all of them */
+    vp__group first; /* saves an allocation for nearly every storage */
     bool first_used;
 } vp__log;
 

@@ -21,13 +21,19 @@ typedef struct {
 enum { VP__NDTYPES = 13 };
 
 /* One letter per class, as dtype.def and ops.def write it. */
-typedef enum { VP__CLASS_B, VP__CLASS_S, VP__CLASS_U, VP__CLASS_F, VP__CLASS_C } vp__class;
+typedef enum {
+    VP__CLASS_B,
+    VP__CLASS_S,
+    VP__CLASS_U,
+    VP__CLASS_F,
+    VP__CLASS_C
+} vp__class;
 
 typedef struct {
-    const char *name;  /* as NumPy writes it */
-    uint8_t size;      /* bytes of one element */
-    uint8_t cls;       /* vp__class */
-    uint8_t real;      /* vp_dtype of one component */
+    const char *name; /* as NumPy writes it */
+    uint8_t size;     /* bytes of one element */
+    uint8_t cls;      /* vp__class */
+    uint8_t real;     /* vp_dtype of one component */
 } vp__dtype_info;
 
 extern const vp__dtype_info vp__dtype[VP__NDTYPES];

@@ -3,14 +3,16 @@
 
 vp__region vp__region_all(void) { return (vp__region){INT64_MIN, INT64_MAX, 0, 0, 0}; }
 
-vp__region vp__region_of_nothing(void) { return (vp__region){0, 1, VP__OF_NOTHING, 0, 0}; }
+vp__region vp__region_of_nothing(void) {
+    return (vp__region){0, 1, VP__OF_NOTHING, 0, 0};
+}
 
 vp__region vp__region_none(void) { return (vp__region){0, 0, 0, 0, 0}; }
 
 /* Finds the widest gap between repeated runs: sorted by stride, axis k repeats whatever
  * the smaller ones cover. Quadratic in the few axes a view has. */
-static void find_window(vp__region *r, int ndim, const int64_t *dims, const int64_t *strides,
-                        int element_size) {
+static void find_window(vp__region *r, int ndim, const int64_t *dims,
+                        const int64_t *strides, int element_size) {
     int64_t covered = element_size, smallest = 0, best_gap = 0, width = 0;
     for (;;) {
         int64_t next = INT64_MAX, steps = 0; /* axes of one stride add up */
@@ -47,8 +49,10 @@ vp__region vp__region_of(int64_t offset, int ndim, const int64_t *dims,
     for (int i = 0; i < ndim; i++) {
         if (dims[i] == 0) return vp__region_of_nothing();
         int64_t extent = (dims[i] - 1) * strides[i];
-        if (extent < 0) r.lo += extent;
-        else r.hi += extent;
+        if (extent < 0)
+            r.lo += extent;
+        else
+            r.hi += extent;
         count_bytes *= dims[i];
     }
     r.hi += element_size;
@@ -57,7 +61,8 @@ vp__region vp__region_of(int64_t offset, int ndim, const int64_t *dims,
 }
 
 /* The window of r under another period, if it has one. */
-static bool window_under(const vp__region *r, int64_t period, int64_t *from, int64_t *to) {
+static bool window_under(const vp__region *r, int64_t period, int64_t *from,
+                         int64_t *to) {
     if (r->period == period) {
         *from = r->from;
         *to = r->to;
@@ -70,7 +75,8 @@ static bool window_under(const vp__region *r, int64_t period, int64_t *from, int
 }
 
 bool vp__region_overlaps(const vp__region *a, const vp__region *b) {
-    if (a->hi <= b->lo || b->hi <= a->lo || a->lo >= a->hi || b->lo >= b->hi) return false;
+    if (a->hi <= b->lo || b->hi <= a->lo || a->lo >= a->hi || b->lo >= b->hi)
+        return false;
     int64_t period = a->period > 0 ? a->period : b->period;
     int64_t a_from, a_to, b_from, b_to;
     if (period <= 0 || !window_under(a, period, &a_from, &a_to) ||

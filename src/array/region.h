@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 typedef struct {
-    int64_t lo, hi;     /* bytes [lo, hi) from the storage's start; lo >= hi: nothing */
-    int64_t period;     /* 0: no window; VP__OF_NOTHING: a view without elements */
-    int64_t from, to;   /* the window [from, to) within a period, to <= period */
+    int64_t lo, hi;   /* bytes [lo, hi) from the storage's start; lo >= hi: nothing */
+    int64_t period;   /* 0: no window; VP__OF_NOTHING: a view without elements */
+    int64_t from, to; /* the window [from, to) within a period, to <= period */
 } vp__region;
 
 /* A view of nothing waits for what it is a view of, but meets only the failure of all of it.

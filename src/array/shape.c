@@ -32,8 +32,10 @@ const char *vp__shape_text(char *text, size_t size, int ndim, const int64_t *dim
             at += (size_t)snprintf(text + at, size - at, "…");
             break;
         }
-        if (dims[i] < 0) at += (size_t)snprintf(text + at, size - at, "?");
-        else at += (size_t)snprintf(text + at, size - at, "%lld", (long long)dims[i]);
+        if (dims[i] < 0)
+            at += (size_t)snprintf(text + at, size - at, "?");
+        else
+            at += (size_t)snprintf(text + at, size - at, "%lld", (long long)dims[i]);
         if (i + 1 < ndim || ndim == 1)
             at += (size_t)snprintf(text + at, size - at, i + 1 < ndim ? ", " : ",");
     }
@@ -57,16 +59,17 @@ bool vp__shape_broadcast(int *na, int64_t *a, int nb, const int64_t *b) {
     return true;
 }
 
-void vp__shape_expand_strides(int ndim, const int64_t *dims, int n, const int64_t *own_dims,
-                              const int64_t *own_strides, int64_t *strides) {
+void vp__shape_expand_strides(int ndim, const int64_t *dims, int n,
+                              const int64_t *own_dims, const int64_t *own_strides,
+                              int64_t *strides) {
     int lead = ndim - n;
     for (int i = 0; i < lead; i++) strides[i] = 0;
     for (int i = 0; i < n; i++)
         strides[lead + i] = own_dims[i] == 1 && dims[lead + i] != 1 ? 0 : own_strides[i];
 }
 
-void vp__layout_compact(int ndim, const int64_t *dims, int element_size, bool column_major,
-                        int64_t *strides) {
+void vp__layout_compact(int ndim, const int64_t *dims, int element_size,
+                        bool column_major, int64_t *strides) {
     int64_t step = element_size;
     for (int k = 0; k < ndim; k++) {
         int i = column_major ? k : ndim - 1 - k;
@@ -112,7 +115,8 @@ void vp__layout_like(int ndim, const int64_t *dims, int element_size, int nopera
     }
 }
 
-bool vp__layout_is_c(int ndim, const int64_t *dims, const int64_t *strides, int element_size) {
+bool vp__layout_is_c(int ndim, const int64_t *dims, const int64_t *strides,
+                     int element_size) {
     int64_t step = element_size;
     for (int i = ndim - 1; i >= 0; i--) {
         if (dims[i] == 1) continue;
@@ -141,8 +145,8 @@ bool vp__layout_is_dense(int ndim, const int64_t *dims, const int64_t *strides,
     return true;
 }
 
-bool vp__layout_reshape(int ndim, const int64_t *dims, const int64_t *strides, int new_ndim,
-                        const int64_t *new_dims, int64_t *new_strides) {
+bool vp__layout_reshape(int ndim, const int64_t *dims, const int64_t *strides,
+                        int new_ndim, const int64_t *new_dims, int64_t *new_strides) {
     /* Runs of old axes and of new axes with the same product are matched left to right; the
      * old axes of a run must be contiguous with each other. */
     int64_t old_dims[VP__MAXDIM], old_strides[VP__MAXDIM];

@@ -25,12 +25,13 @@ bool vp__shape_broadcast(int *na, int64_t *a, int nb, const int64_t *b);
 
 /* Strides of an operand seen as part of a larger shape: aligned at the last axis, zero
  * where it is broadcast. */
-void vp__shape_expand_strides(int ndim, const int64_t *dims, int n, const int64_t *own_dims,
-                              const int64_t *own_strides, int64_t *strides);
+void vp__shape_expand_strides(int ndim, const int64_t *dims, int n,
+                              const int64_t *own_dims, const int64_t *own_strides,
+                              int64_t *strides);
 
 /* Compact strides in C order or, when column_major, in Fortran order. */
-void vp__layout_compact(int ndim, const int64_t *dims, int element_size, bool column_major,
-                        int64_t *strides);
+void vp__layout_compact(int ndim, const int64_t *dims, int element_size,
+                        bool column_major, int64_t *strides);
 
 /* Compact strides whose axis order follows the operands', as NumPy's order 'K': an axis comes
  * inside a later one only when every operand that tells the two apart has it so.
@@ -42,11 +43,12 @@ void vp__layout_like(int ndim, const int64_t *dims, int element_size, int nopera
  * whether address order enumerates every element exactly once at unit distance. */
 bool vp__layout_is_dense(int ndim, const int64_t *dims, const int64_t *strides,
                          int element_size);
-bool vp__layout_is_c(int ndim, const int64_t *dims, const int64_t *strides, int element_size);
+bool vp__layout_is_c(int ndim, const int64_t *dims, const int64_t *strides,
+                     int element_size);
 
 /* New strides for the same elements in C order under another shape; false when that needs
  * a copy. Counts must agree. */
-bool vp__layout_reshape(int ndim, const int64_t *dims, const int64_t *strides, int new_ndim,
-                        const int64_t *new_dims, int64_t *new_strides);
+bool vp__layout_reshape(int ndim, const int64_t *dims, const int64_t *strides,
+                        int new_ndim, const int64_t *new_dims, int64_t *new_strides);
 
 #endif

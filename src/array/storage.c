@@ -114,7 +114,8 @@ void vp__storage_drop_capture(vp__storage *s) {
 }
 
 bool vp__storage_allocate(vp__storage *s) {
-    if (atomic_load_explicit(&s->host, memory_order_relaxed) || s->bytes == 0) return true;
+    if (atomic_load_explicit(&s->host, memory_order_relaxed) || s->bytes == 0)
+        return true;
     char *memory = vp__pool_alloc((size_t)s->bytes);
     /* relaxed: readers come through the log or a signal, which orders this store. */
     atomic_store_explicit(&s->host, memory, memory_order_relaxed);
@@ -129,10 +130,8 @@ void vp__storage_poison(vp__storage *s, vp__error *error, const vp__region *regi
     /* A Treiber push; entries are never removed before the storage goes. release pairs with
      * the acquire in vp__storage_error. */
     p->next = atomic_load_explicit(&s->poison, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&s->poison, &p->next, p,
-                                                  memory_order_release,
-                                                  memory_order_relaxed)) {
-    }
+    while (!atomic_compare_exchange_weak_explicit(
+        &s->poison, &p->next, p, memory_order_release, memory_order_relaxed)) {}
 }
 
 /* A failure of everything is met even by a reader of nothing: a value that failed before it
@@ -152,16 +151,19 @@ void vp__storage_heal(vp__storage *s, uint64_t sequence) {
 static uint64_t healed_before(const vp__poison *p, uint64_t sequence) {
     uint64_t latest = 0;
     for (; p; p = p->next)
-        if (!p->error && p->sequence < sequence && p->sequence > latest) latest = p->sequence;
+        if (!p->error && p->sequence < sequence && p->sequence > latest)
+            latest = p->sequence;
     return latest;
 }
 
-vp__error *vp__storage_error(vp__storage *s, const vp__region *region, uint64_t sequence) {
-    vp__poison *found = NULL, *first = atomic_load_explicit(&s->poison, memory_order_acquire);
+vp__error *vp__storage_error(vp__storage *s, const vp__region *region,
+                             uint64_t sequence) {
+    vp__poison *found = NULL,
+               *first = atomic_load_explicit(&s->poison, memory_order_acquire);
     uint64_t healed = healed_before(first, sequence);
     for (vp__poison *p = first; p; p = p->next)
-        if (p->error && p->sequence >= healed && p->sequence < sequence && is_met(p, region) &&
-            (!found || p->sequence < found->sequence))
+        if (p->error && p->sequence >= healed && p->sequence < sequence &&
+            is_met(p, region) && (!found || p->sequence < found->sequence))
             found = p;
     return found ? found->error : NULL;
 }

@@ -46,10 +46,10 @@ typedef struct vp__storage {
     _Atomic int32_t sharers; /* buffers whose current version this is */
     vp__spinlock lock;       /* guards the log, and changes of the poison list */
     bool borrowed, read_only;
-    bool inline_data;        /* the elements follow this record in one block */
-    _Atomic int16_t home;    /* core where the elements will be; a hint, so relaxed */
-    int64_t bytes;           /* 0 until sized */
-    _Atomic(char *) host;    /* NULL until allocated */
+    bool inline_data;     /* the elements follow this record in one block */
+    _Atomic int16_t home; /* core where the elements will be; a hint, so relaxed */
+    int64_t bytes;        /* 0 until sized */
+    _Atomic(char *) host; /* NULL until allocated */
     _Atomic(vp__poison *) poison;
     vp__late *late;
     void (*release)(void *context, void *memory); /* of borrowed memory; may be NULL */
@@ -57,8 +57,8 @@ typedef struct vp__storage {
     struct {
         void *memory;
         int64_t uses;
-    } location[VP__LOCATIONS - 1];       /* beyond the host's */
-    _Atomic uint32_t valid;              /* bit i: location i holds the current elements */
+    } location[VP__LOCATIONS - 1]; /* beyond the host's */
+    _Atomic uint32_t valid;        /* bit i: location i holds the current elements */
     vp__log log;
 } vp__storage;
 
@@ -79,7 +79,8 @@ static inline void vp__storage_retain(vp__storage *s) {
     atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
 }
 static inline void vp__storage_capture(vp__storage *s) {
-    atomic_fetch_add_explicit(&s->refs, 1 + (1ull << VP__CAPTURE_SHIFT), memory_order_relaxed);
+    atomic_fetch_add_explicit(&s->refs, 1 + (1ull << VP__CAPTURE_SHIFT),
+                              memory_order_relaxed);
 }
 /* Turns a capture into a plain reference. release: the accesses entered before it are
  * ordered before a writer that sees no captures left. */
@@ -87,7 +88,8 @@ static inline void vp__storage_uncapture(vp__storage *s) {
     atomic_fetch_sub_explicit(&s->refs, 1ull << VP__CAPTURE_SHIFT, memory_order_release);
 }
 static inline uint32_t vp__storage_captures(vp__storage *s) {
-    return (uint32_t)(atomic_load_explicit(&s->refs, memory_order_acquire) >> VP__CAPTURE_SHIFT);
+    return (uint32_t)(atomic_load_explicit(&s->refs, memory_order_acquire) >>
+                      VP__CAPTURE_SHIFT);
 }
 /* Gives up a capture and its reference. */
 void vp__storage_drop_capture(vp__storage *s);
@@ -116,9 +118,9 @@ vp__error *vp__storage_failure(vp__storage *s);
 void vp__storage_copy_poison(vp__storage *to, vp__storage *from, uint64_t sequence);
 
 typedef struct {
-    _Atomic int32_t refs;  /* names; relaxed to add, acq_rel to drop */
-    vp__spinlock lock;     /* guards `storage` */
-    vp__storage *storage;  /* the current version's */
+    _Atomic int32_t refs; /* names; relaxed to add, acq_rel to drop */
+    vp__spinlock lock;    /* guards `storage` */
+    vp__storage *storage; /* the current version's */
 } vp__buffer;
 
 /* A buffer around a storage, taking over the caller's reference to it. */

@@ -16,7 +16,8 @@ int64_t vp__range_clip(const vp_sel *r, int64_t dim, int64_t *start) {
     *start = from;
     if (step > 0) return to > from ? (to - from - 1) / step + 1 : 0;
     /* Written so that the most negative step does not overflow. */
-    return from > to ? (int64_t)((uint64_t)(from - to - 1) / (0 - (uint64_t)step)) + 1 : 0;
+    return from > to ? (int64_t)((uint64_t)(from - to - 1) / (0 - (uint64_t)step)) + 1
+                     : 0;
 }
 
 static int uses_axis(const vp_sel *s) {
@@ -57,10 +58,11 @@ static int select_ndim(const vp__viewop *op, int ndim, vp__error **error) {
             *error = vp__error_new(VP_ERR_VALUE, NULL, "a range's step cannot be 0");
     }
     if (!*error && used > ndim)
-        *error = vp__error_new(VP_ERR_INDEX, NULL, "%d indices for an array of %d axes", used,
-                               ndim);
+        *error = vp__error_new(VP_ERR_INDEX, NULL, "%d indices for an array of %d axes",
+                               used, ndim);
     if (!*error && ellipses > 1)
-        *error = vp__error_new(VP_ERR_INDEX, NULL, "a selection has at most one ellipsis");
+        *error =
+            vp__error_new(VP_ERR_INDEX, NULL, "a selection has at most one ellipsis");
     if (!*error && ndim - gone + fresh > VP__MAXDIM) *error = too_many_axes();
     return ndim - gone + fresh;
 }
@@ -79,15 +81,18 @@ int vp__viewop_ndim(const vp__viewop *op, int ndim, vp__error **error) {
         *error = axis_bits(op, ndim, &bits);
         return ndim - op->count;
     case VP__VIEW_EXPAND:
-        if (ndim == VP__MAXDIM) *error = too_many_axes();
+        if (ndim == VP__MAXDIM)
+            *error = too_many_axes();
         else if (op->u.axis[0] < -ndim - 1 || op->u.axis[0] > ndim)
             *error = bad_axis(op->u.axis[0], ndim + 1);
         return ndim + 1;
     case VP__VIEW_PERMUTE:
         if (op->count >= 0 && op->count != ndim)
-            *error = vp__error_new(VP_ERR_INDEX, NULL, "%d axes are named, the array has %d",
-                                   op->count, ndim);
-        else if (op->count >= 0) *error = axis_bits(op, ndim, &bits);
+            *error =
+                vp__error_new(VP_ERR_INDEX, NULL, "%d axes are named, the array has %d",
+                              op->count, ndim);
+        else if (op->count >= 0)
+            *error = axis_bits(op, ndim, &bits);
         return ndim;
     case VP__VIEW_FLIP:
         if (op->count >= 0) *error = axis_bits(op, ndim, &bits);
@@ -101,7 +106,8 @@ static void take_axis(vp__layout *out, const vp__layout *in, int from) {
     out->strides[out->ndim++] = in->strides[from];
 }
 
-static vp__error *apply_select(const vp__viewop *op, vp__layout *l, const vp__layout *in) {
+static vp__error *apply_select(const vp__viewop *op, vp__layout *l,
+                               const vp__layout *in) {
     int used = 0, from = 0;
     for (int i = 0; i < op->count; i++) used += uses_axis(&op->u.item[i]);
     for (int i = 0; i < op->count; i++) {
@@ -110,16 +116,18 @@ static vp__error *apply_select(const vp__viewop *op, vp__layout *l, const vp__la
         case VP__SEL_INDEX: {
             int64_t dim = in->dims[from], k = s->start < 0 ? s->start + dim : s->start;
             if (k < 0 || k >= dim)
-                return vp__error_new(VP_ERR_INDEX, NULL,
-                                     "index %lld is out of bounds for axis %d with size %lld",
-                                     (long long)s->start, from, (long long)dim);
+                return vp__error_new(
+                    VP_ERR_INDEX, NULL,
+                    "index %lld is out of bounds for axis %d with size %lld",
+                    (long long)s->start, from, (long long)dim);
             l->offset += k * in->strides[from++];
             break;
         }
         case VP__SEL_RANGE: {
             int64_t start, count = vp__range_clip(s, in->dims[from], &start);
             /* With at most one element the step is of no account, and could overflow. */
-            l->strides[l->ndim] = count > 1 ? in->strides[from] * s->step : in->strides[from];
+            l->strides[l->ndim] =
+                count > 1 ? in->strides[from] * s->step : in->strides[from];
             l->dims[l->ndim++] = count;
             if (count > 0) l->offset += start * in->strides[from];
             from++;
@@ -147,19 +155,22 @@ static vp__error *apply_reshape(const vp__viewop *op, vp__layout *l, const vp__l
     l->ndim = op->count;
     memcpy(l->dims, op->u.dims, (size_t)op->count * sizeof(int64_t));
     for (int i = 0; i < op->count; i++) {
-        if (l->dims[i] == -1 && unknown < 0) unknown = i;
+        if (l->dims[i] == -1 && unknown < 0)
+            unknown = i;
         else if (l->dims[i] < 0 || __builtin_mul_overflow(known, l->dims[i], &known))
-            return vp__error_new(VP_ERR_SHAPE, NULL,
-                                 "dimension %d is %lld; one may be -1, the others must be counts",
-                                 i, (long long)l->dims[i]);
+            return vp__error_new(
+                VP_ERR_SHAPE, NULL,
+                "dimension %d is %lld; one may be -1, the others must be counts", i,
+                (long long)l->dims[i]);
     }
     if (unknown >= 0) l->dims[unknown] = known > 0 ? count / known : 0;
     if (vp__shape_count(l->ndim, l->dims, 1) != count || (unknown >= 0 && known == 0)) {
         char a[200], b[200];
-        return vp__error_new(VP_ERR_SHAPE, NULL,
-                             "an array of shape %s has %lld elements and cannot take shape %s",
-                             vp__shape_text(a, sizeof a, in->ndim, in->dims), (long long)count,
-                             vp__shape_text(b, sizeof b, op->count, op->u.dims));
+        return vp__error_new(
+            VP_ERR_SHAPE, NULL,
+            "an array of shape %s has %lld elements and cannot take shape %s",
+            vp__shape_text(a, sizeof a, in->ndim, in->dims), (long long)count,
+            vp__shape_text(b, sizeof b, op->count, op->u.dims));
     }
     if (count == 0) {
         vp__layout_compact(l->ndim, l->dims, size, false, l->strides);
@@ -172,8 +183,8 @@ static vp__error *apply_reshape(const vp__viewop *op, vp__layout *l, const vp__l
     return NULL;
 }
 
-static vp__error *apply_broadcast(const vp__viewop *op, vp__layout *l, const vp__layout *in,
-                                  int size) {
+static vp__error *apply_broadcast(const vp__viewop *op, vp__layout *l,
+                                  const vp__layout *in, int size) {
     int n = op->count;
     bool ok = n >= in->ndim;
     for (int i = 0; i < n; i++) ok = ok && op->u.dims[i] >= 0;
@@ -194,7 +205,8 @@ static vp__error *apply_broadcast(const vp__viewop *op, vp__layout *l, const vp_
     return NULL;
 }
 
-static vp__error *apply_squeeze(const vp__viewop *op, vp__layout *l, const vp__layout *in) {
+static vp__error *apply_squeeze(const vp__viewop *op, vp__layout *l,
+                                const vp__layout *in) {
     uint32_t bits = ~0u;
     vp__error *e = op->count >= 0 ? axis_bits(op, in->ndim, &bits) : NULL;
     if (e) return e;
@@ -226,7 +238,8 @@ static vp__error *apply_axes(const vp__viewop *op, vp__layout *l, const vp__layo
     return NULL;
 }
 
-vp__error *vp__viewop_apply(const vp__viewop *op, vp__layout *l, int element_size, bool *copy) {
+vp__error *vp__viewop_apply(const vp__viewop *op, vp__layout *l, int element_size,
+                            bool *copy) {
     vp__error *e;
     *copy = false;
     if (vp__viewop_ndim(op, l->ndim, &e) > VP__MAXDIM && !e) e = too_many_axes();

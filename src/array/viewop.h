@@ -11,7 +11,7 @@
 #include "base/error.h"
 
 typedef enum {
-    VP__VIEW_SELECT,    /* integers, ranges, whole and new axes, an ellipsis */
+    VP__VIEW_SELECT, /* integers, ranges, whole and new axes, an ellipsis */
     VP__VIEW_RESHAPE,
     VP__VIEW_PERMUTE,
     VP__VIEW_BROADCAST,
@@ -22,8 +22,8 @@ typedef enum {
 
 typedef struct {
     vp__view_kind kind;
-    const char *name;           /* of the instruction, for errors */
-    int count;                  /* items, axes or dims */
+    const char *name; /* of the instruction, for errors */
+    int count;        /* items, axes or dims */
     union {
         vp_sel item[16];
         int64_t dims[VP__MAXDIM];
@@ -43,7 +43,8 @@ int vp__viewop_ndim(const vp__viewop *op, int ndim, vp__error **error);
 
 /* Applies op to a layout in place. *copy is set, and the layout is that of a compact copy,
  * when a reshape cannot be expressed by strides. */
-vp__error *vp__viewop_apply(const vp__viewop *op, vp__layout *l, int element_size, bool *copy);
+vp__error *vp__viewop_apply(const vp__viewop *op, vp__layout *l, int element_size,
+                            bool *copy);
 
 /* Python's clipping of a range against an axis: the number of elements and the first. */
 int64_t vp__range_clip(const vp_sel *range, int64_t dim, int64_t *start);

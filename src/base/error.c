@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static vp__error no_memory = {1, VP_ERR_MEMORY, "out of memory, even for an error message"};
+static vp__error no_memory = {1, VP_ERR_MEMORY,
+                              "out of memory, even for an error message"};
 
 vp__error *vp__error_newv(vp_status status, const char *where, const char *format,
                           va_list args) {

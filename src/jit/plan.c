@@ -77,9 +77,11 @@ static int find_turned(const maker *m) {
         const int64_t *stride = vp__plan_strides(p, o);
         const int64_t slow = stride[x] < 0 ? -stride[x] : stride[x];
         if (slow <= (int64_t)1 << operand[o].lg || slow <= most) continue;
+        int64_t fastest = slow;
         for (int d = 0; d < x; d++) {
             const int64_t fast = stride[d] < 0 ? -stride[d] : stride[d];
-            if (fast == 0 || fast >= slow || m->dim[d] < 4) continue;
+            if (fast == 0 || fast >= fastest || m->dim[d] < 4) continue;
+            fastest = fast;
             found = d;
             most = slow;
         }

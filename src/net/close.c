@@ -72,9 +72,9 @@ bool vp__issue_is_tiny(const vp__expr *e) {
 
 /* Runs the segment on this thread into `out`, laid out by `strides` or, when NULL, as the
  * value's natural layout, which is reported in v. */
-vp__error *vp__issue_run_now(const vp__segment *seg, vp__expr *const *leaves, vp__value *v,
-                          vp__storage *fresh, char *out, const int64_t *strides,
-                          const char *where) {
+vp__error *vp__issue_run_now(const vp__segment *seg, vp__expr *const *leaves,
+                             vp__value *v, vp__storage *fresh, char *out,
+                             const int64_t *strides, const char *where) {
     vp__core *core = vp__core_self();
     char memory[SCRATCH_ARENA];
     vp__arena arena;
@@ -85,7 +85,8 @@ vp__error *vp__issue_run_now(const vp__segment *seg, vp__expr *const *leaves, vp
         vp__expr *e = leaves[i];
         layout[i] = (vp__leaf_layout){e->dims, e->strides, e->ndim};
         /* relaxed: complete inputs were seen through the log, or never had one. */
-        data[i] = atomic_load_explicit(&e->storage->host, memory_order_relaxed) + e->offset;
+        data[i] =
+            atomic_load_explicit(&e->storage->host, memory_order_relaxed) + e->offset;
     }
     vp__cut cut;
     vp__error *error = NULL;
@@ -121,7 +122,7 @@ static const char *segment_name(const vp__segment *seg) {
 
 /* Makes a node of the segment, with its inputs; the result is set by the caller. */
 vp__node *vp__issue_node(vp__expr *e, const vp__segment *seg, vp__expr *const *leaves,
-                            int target_ndim) {
+                         int target_ndim) {
     int axes = 0;
     for (int i = 0; i < seg->nleaves; i++) axes += leaves[i]->ndim;
     vp__node *n = vp__segment_node(seg, e->late, segment_name(seg), e->where, axes,
@@ -318,8 +319,10 @@ static void resolve_view(vp__expr *e) {
         vp__lib_params p = {.kind = VP__LIB_VIEW, .view = e->view};
         vp__library_issue(&p, (vp_dtype)e->dtype, 1, &leaf, e->ndim, NULL, e->view->name,
                           e->where, &v);
-        if (v.error) vp__expr_fail(e, v.error);
-        else become_leaf(e, &v);
+        if (v.error)
+            vp__expr_fail(e, v.error);
+        else
+            become_leaf(e, &v);
         return;
     }
     vp__storage_retain(s);
@@ -346,8 +349,10 @@ void vp__materialise(vp__expr *e) {
     e->nargs = 0;
     e->steps = 1;
     e->cost = 0;
-    if (v.error) vp__expr_fail(e, v.error);
-    else become_leaf(e, &v);
+    if (v.error)
+        vp__expr_fail(e, v.error);
+    else
+        become_leaf(e, &v);
 }
 
 static bool reads(const vp__expr *e, const vp__storage *s) {
@@ -358,11 +363,12 @@ static bool reads(const vp__expr *e, const vp__storage *s) {
 }
 
 void vp__copy_leaf(vp__expr *e) {
-    vp__expr *leaf = vp__expr_leaf(e->storage, NULL, (vp_dtype)e->dtype, e->offset, e->ndim,
-                                   e->dims, e->strides, false, e->where);
+    vp__expr *leaf = vp__expr_leaf(e->storage, NULL, (vp_dtype)e->dtype, e->offset,
+                                   e->ndim, e->dims, e->strides, false, e->where);
     vp__lib_params p = {.kind = VP__LIB_COPY};
     vp__value v;
-    vp__library_issue(&p, (vp_dtype)e->dtype, 1, &leaf, e->ndim, e->dims, "copy", e->where, &v);
+    vp__library_issue(&p, (vp_dtype)e->dtype, 1, &leaf, e->ndim, e->dims, "copy",
+                      e->where, &v);
     if (v.error) {
         vp__value_release(&v);
         return;
@@ -377,7 +383,9 @@ void vp__materialise_readers(vp__storage *s) {
     for (vp__expr *e = vp__expr_roots(), *next; e && e->kind != VP__EXPR_FREE; e = next) {
         next = e->next;
         if (!reads(e, s)) continue;
-        if (e->kind != VP__EXPR_LEAF) vp__materialise(e);
-        else if (s->borrowed) vp__copy_leaf(e);
+        if (e->kind != VP__EXPR_LEAF)
+            vp__materialise(e);
+        else if (s->borrowed)
+            vp__copy_leaf(e);
     }
 }

@@ -54,7 +54,8 @@ vp__core *vp__core_new(void) {
     vp__core *c = aligned_alloc(128, (sizeof *c + 127) / 128 * 128);
     void *scratch = aligned_alloc(64, (vp__exec_scratch_size() + 63) / 64 * 64);
     void *plan = aligned_alloc(64, (vp__plan_size() + 63) / 64 * 64);
-    if (!c || !scratch || !plan || (memset(c, 0, sizeof *c), !vp__deque_init(&c->deque, 1024))) {
+    if (!c || !scratch || !plan ||
+        (memset(c, 0, sizeof *c), !vp__deque_init(&c->deque, 1024))) {
         free(c);
         free(scratch);
         free(plan);
@@ -82,7 +83,8 @@ static vp__core *adopt(void) {
         if ((i == 0 || i >= vp__placeable) &&
             !atomic_exchange_explicit(&vp__cores[i]->used, true, memory_order_acquire))
             c = vp__cores[i];
-    if (!c && (c = vp__core_new())) atomic_store_explicit(&c->used, true, memory_order_relaxed);
+    if (!c && (c = vp__core_new()))
+        atomic_store_explicit(&c->used, true, memory_order_relaxed);
     pthread_mutex_unlock(&making);
     if (c) pthread_setspecific(leaving, c);
     return c;
@@ -106,7 +108,8 @@ void vp__core_wake(vp__core *c) {
 
 void vp__core_wake_if_worth(vp__core *self, int core) {
     vp__core *c = vp__cores[core];
-    bool worth = atomic_load_explicit(&c->ahead, memory_order_relaxed) >= vp__tuning.wake_ns;
+    bool worth =
+        atomic_load_explicit(&c->ahead, memory_order_relaxed) >= vp__tuning.wake_ns;
     if (c != self) {
         int parked = atomic_load_explicit(&c->parked, memory_order_seq_cst);
         if (parked == ASLEEP || (parked && worth)) vp__core_wake(c);
@@ -129,10 +132,8 @@ void vp__core_push(vp__core *self, int core, vp__node *n) {
     }
     n->next = atomic_load_explicit(&c->inbox, memory_order_relaxed);
     /* release publishes the node; seq_cst orders the push before the look at `parked`. */
-    while (!atomic_compare_exchange_weak_explicit(&c->inbox, &n->next, n,
-                                                  memory_order_seq_cst,
-                                                  memory_order_relaxed)) {
-    }
+    while (!atomic_compare_exchange_weak_explicit(
+        &c->inbox, &n->next, n, memory_order_seq_cst, memory_order_relaxed)) {}
     vp__core_wake_if_worth(self, core);
 }
 
@@ -146,8 +147,8 @@ static vp__node *take_inbox(vp__core *self, vp__core *from) {
         vp__node *next = n->next;
         if (!vp__deque_push(&self->deque, n)) {
             /* No memory to grow: put the rest back where it came from, one by one. */
-            vp__core_push(self, from == self ? (self->index + 1) % vp__placeable : from->index,
-                          n);
+            vp__core_push(
+                self, from == self ? (self->index + 1) % vp__placeable : from->index, n);
         }
         n = next;
     }
@@ -190,8 +191,8 @@ void vp__core_sleep(vp__core *self, const _Atomic int *done, int64_t timeout_ns)
     for (int i = 0; i < count && !stay; i++) stay = has_work(vp__cores[i]);
     if (!stay) {
         struct timespec t = {timeout_ns / 1000000000, timeout_ns % 1000000000};
-        syscall(SYS_futex, &self->parked, FUTEX_WAIT_PRIVATE, how, timeout_ns < 0 ? NULL : &t,
-                NULL, 0);
+        syscall(SYS_futex, &self->parked, FUTEX_WAIT_PRIVATE, how,
+                timeout_ns < 0 ? NULL : &t, NULL, 0);
     }
     atomic_store_explicit(&self->parked, AWAKE, memory_order_relaxed);
 }
@@ -199,7 +200,8 @@ void vp__core_sleep(vp__core *self, const _Atomic int *done, int64_t timeout_ns)
 static pthread_t threads[VP__MAX_CORES / 2];
 static int thread_count;
 static _Atomic bool workers_started;
-static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER; /* guards starting, stopping */
+static pthread_mutex_t starting =
+    PTHREAD_MUTEX_INITIALIZER; /* guards starting, stopping */
 
 static void *worker(void *arg) {
     vp__core *self = arg;
@@ -237,7 +239,8 @@ void vp__workers_start(void) {
         thread_count = 0;
         for (int i = 1; i < vp__placeable; i++) {
             if (pthread_create(&threads[thread_count], NULL, worker, vp__cores[i])) {
-                fprintf(stderr, "vproc: only %d of %d worker threads could be started: %s\n",
+                fprintf(stderr,
+                        "vproc: only %d of %d worker threads could be started: %s\n",
                         thread_count, vp__placeable - 1, strerror(errno));
                 break;
             }

@@ -24,31 +24,31 @@ enum { VP__MAX_CORES = 4096 };
 
 /* What happened, per core, added up when somebody asks. Plain counters of one writer. */
 typedef struct {
-    _Atomic uint64_t issued, inlined, executed, pieces, steals, split, renamed, waited_store,
-        completed, kernels, elements, late_sizes, limit_waits, moved;
+    _Atomic uint64_t issued, inlined, executed, pieces, steals, split, renamed,
+        waited_store, completed, kernels, elements, late_sizes, limit_waits, moved;
 } vp__counters;
 
 typedef struct vp__core {
     int index;
-    _Atomic bool used;              /* some thread owns this record */
+    _Atomic bool used; /* some thread owns this record */
     vp__deque deque;
     _Atomic(vp__node *) inbox;
-    _Atomic int64_t ahead;          /* nanoseconds of work placed here and not finished */
-    _Atomic bool busy;              /* running a node: something in flight makes progress */
-    _Atomic int parked;             /* futex word: not 0 while its thread sleeps or is about to */
-    void *scratch;                  /* for kernels */
-    void *plan;                     /* for a loop plan made and used at once */
-    vp__waiter *signals;            /* to deliver; see vp__signals_deliver */
+    _Atomic int64_t ahead; /* nanoseconds of work placed here and not finished */
+    _Atomic bool busy;     /* running a node: something in flight makes progress */
+    _Atomic int parked;    /* futex word: not 0 while its thread sleeps or is about to */
+    void *scratch;         /* for kernels */
+    void *plan;            /* for a loop plan made and used at once */
+    vp__waiter *signals;   /* to deliver; see vp__signals_deliver */
     bool delivering;
-    vp__node *ready;                /* found ready while delivering, oldest first */
+    vp__node *ready; /* found ready while delivering, oldest first */
     vp__node **ready_end;
-    uint32_t random;                /* where to look for work first */
+    uint32_t random; /* where to look for work first */
     vp__counters counters;
 } vp__core;
 
 extern vp__core *vp__cores[VP__MAX_CORES];
-extern _Atomic int vp__core_count;  /* records made so far, used or not */
-extern int vp__placeable;           /* cores nodes may be placed on: VP_THREADS */
+extern _Atomic int vp__core_count; /* records made so far, used or not */
+extern int vp__placeable;          /* cores nodes may be placed on: VP_THREADS */
 
 /* The calling thread's core, made on first use. Without memory for it, or with more threads
  * issuing than there may be records, waits for another thread to end. */
@@ -77,7 +77,8 @@ void vp__core_sleep(vp__core *self, const _Atomic int *done, int64_t timeout_ns)
 
 /* The worker threads: started with the first node that is not run inline. */
 void vp__workers_start(void);
-void vp__workers_stop(void);    /* joins them; nodes left stay queued */
-extern _Atomic bool vp__workers_pause; /* set while a fork or the end asks them to return */
+void vp__workers_stop(void); /* joins them; nodes left stay queued */
+extern _Atomic bool
+    vp__workers_pause; /* set while a fork or the end asks them to return */
 
 #endif

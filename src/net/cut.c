@@ -31,7 +31,8 @@ static uint8_t flatten(vp__segment *seg, vp__expr *e, vp__expr **leaves) {
     return (uint8_t)seg->nsteps++;
 }
 
-void vp__segment_build(vp__segment *seg, vp__step *steps, vp__expr *root, vp__expr **leaves) {
+void vp__segment_build(vp__segment *seg, vp__step *steps, vp__expr *root,
+                       vp__expr **leaves) {
     seg->nsteps = seg->nleaves = 0;
     seg->step = steps;
     flatten(seg, root, leaves);
@@ -41,8 +42,10 @@ int vp__reduced_dims(int ndim, const int64_t *dims, uint32_t axes, bool keepdims
                      int64_t *out) {
     int n = 0;
     for (int i = 0; i < ndim; i++) {
-        if (!(axes >> i & 1)) out[n++] = dims[i];
-        else if (keepdims) out[n++] = 1;
+        if (!(axes >> i & 1))
+            out[n++] = dims[i];
+        else if (keepdims)
+            out[n++] = 1;
     }
     return n;
 }
@@ -91,11 +94,13 @@ vp__error *vp__reduce_check(int op, int ndim, const int64_t *dims, uint32_t axes
     if (!needs || count_axes(dims, ndim, axes) > 0 || count_axes(dims, ndim, ~axes) == 0)
         return NULL;
     char text[200];
-    return vp__error_new(VP_ERR_VALUE, where, "%s of an array of shape %s: there is no element",
+    return vp__error_new(VP_ERR_VALUE, where,
+                         "%s of an array of shape %s: there is no element",
                          vp__ops[op].name, vp__shape_text(text, sizeof text, ndim, dims));
 }
 
-vp__error *vp__segment_size(vp__segment *seg, const vp__leaf_layout *leaves, vp__arena *arena) {
+vp__error *vp__segment_size(vp__segment *seg, const vp__leaf_layout *leaves,
+                            vp__arena *arena) {
     for (int i = 0; i < seg->nsteps; i++) {
         vp__step *s = &seg->step[i];
         vp__error *e = NULL;
@@ -110,14 +115,16 @@ vp__error *vp__segment_size(vp__segment *seg, const vp__leaf_layout *leaves, vp_
         case VP__EXPR_REDUCE: {
             const vp__step *a = &seg->step[s->arg[0]];
             e = vp__reduce_check(s->op, a->ndim, a->dims, s->axes, s->where);
-            s->ndim = (int8_t)vp__reduced_dims(a->ndim, a->dims, s->axes, s->keepdims, s->dims);
+            s->ndim =
+                (int8_t)vp__reduced_dims(a->ndim, a->dims, s->axes, s->keepdims, s->dims);
             break;
         }
         case VP__EXPR_COUNT: {
             /* Counts what the reduction `arg[0]` folds, then is a plain constant. */
             const vp__step *r = &seg->step[s->arg[0]];
             const vp__step *a = &seg->step[r->arg[0]];
-            vp__constant_count(s->value, s->result, count_axes(a->dims, a->ndim, r->axes));
+            vp__constant_count(s->value, s->result,
+                               count_axes(a->dims, a->ndim, r->axes));
             s->kind = VP__EXPR_CONST;
             s->ndim = 0;
             break;
@@ -200,7 +207,8 @@ static int visit(cutter *c, vp__part *p, int step, bool root) {
             arg[i] = (uint8_t)v;
         }
         int i = p->kernel.ninstrs++;
-        p->kernel.instr[i] = (vp__instr){s->op, s->type, s->result, {arg[0], arg[1], arg[2]}};
+        p->kernel.instr[i] =
+            (vp__instr){s->op, s->type, s->result, {arg[0], arg[1], arg[2]}};
         p->cost += vp__cost_static(s->op, s->type, p->count);
         return FIRST_INSTR + i;
     }
@@ -243,7 +251,8 @@ static bool is_flat(const vp__part *p) {
 static bool lay_out(cutter *c, vp__part *p, const vp__step *s) {
     int size = vp__dtype[s->result].size;
     int n = s->ndim;
-    int64_t *axes = vp__arena_alloc(c->arena, (size_t)(2 * n + p->ndim + 1) * sizeof(int64_t));
+    int64_t *axes =
+        vp__arena_alloc(c->arena, (size_t)(2 * n + p->ndim + 1) * sizeof(int64_t));
     if (!axes) return false;
     p->out_ndim = n;
     p->out_dims = axes;

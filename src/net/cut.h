@@ -20,7 +20,7 @@ typedef struct {
     uint8_t arg[3]; /* steps */
     uint8_t leaf;   /* LEAF: which */
     uint32_t axes;
-    int64_t *dims;  /* known once sized */
+    int64_t *dims; /* known once sized */
     uint64_t value[2];
     const char *where;
 } vp__step;
@@ -39,11 +39,11 @@ typedef struct {
 
 typedef struct {
     vp__kernel kernel;
-    int32_t ndim;           /* of the iteration space */
+    int32_t ndim; /* of the iteration space */
     uint32_t reduced;
     int16_t source[VP__KERNEL_LEAVES]; /* leaf of the segment, or ~(earlier part) */
-    bool flat;              /* no reduction, every operand dense in the output's order */
-    int64_t count;          /* elements of the iteration space */
+    bool flat;     /* no reduction, every operand dense in the output's order */
+    int64_t count; /* elements of the iteration space */
     double cost;
     int64_t *dims;
     int64_t *strides[VP__KERNEL_LEAVES]; /* of each leaf along the iteration space */
@@ -61,10 +61,12 @@ typedef struct {
 
 /* Flattens the tree under `root`; leaves[i] is the expression behind leaf i. Dims point
  * into the expressions. */
-void vp__segment_build(vp__segment *seg, vp__step *steps, vp__expr *root, vp__expr **leaves);
+void vp__segment_build(vp__segment *seg, vp__step *steps, vp__expr *root,
+                       vp__expr **leaves);
 
 /* Computes every step's dims from the leaves'. Returns an error when shapes do not fit. */
-vp__error *vp__segment_size(vp__segment *seg, const vp__leaf_layout *leaves, vp__arena *arena);
+vp__error *vp__segment_size(vp__segment *seg, const vp__leaf_layout *leaves,
+                            vp__arena *arena);
 
 /* Cuts a sized segment; everything is allocated from the arena. False without memory. */
 bool vp__segment_cut(vp__cut *cut, const vp__segment *seg, const vp__leaf_layout *leaves,

@@ -125,7 +125,8 @@ static void free_record(vp__expr *e) {
 
 void vp__expr_free(vp__expr *e) {
     if (e->generation == 0) return; /* out_of_records' */
-    for (int i = 0; i < e->nargs; i++) vp__expr_free(e->arg[i]); /* a segment is shallow */
+    for (int i = 0; i < e->nargs; i++)
+        vp__expr_free(e->arg[i]); /* a segment is shallow */
     free_record(e);
 }
 
@@ -141,14 +142,16 @@ void vp__expr_fail(vp__expr *e, vp__error *error) {
     e->error = error;
 }
 
-vp__expr *vp__expr_view(vp__expr *leaf, const vp__viewop *op, int ndim, const char *where) {
+vp__expr *vp__expr_view(vp__expr *leaf, const vp__viewop *op, int ndim,
+                        const char *where) {
     vp__expr *e = vp__expr_new(VP__EXPR_VIEW, ndim, where);
     vp__viewop *view = e->generation ? vp__pool_alloc(sizeof *view) : NULL;
     if (!view) {
         vp__expr_free(leaf);
         if (!e->generation) return e;
         vp__expr_free(e);
-        return vp__expr_poison(vp__error_new(VP_ERR_MEMORY, where, "out of memory"), where);
+        return vp__expr_poison(vp__error_new(VP_ERR_MEMORY, where, "out of memory"),
+                               where);
     }
     *view = *op;
     e->view = view;
@@ -161,8 +164,10 @@ vp__expr *vp__expr_view(vp__expr *leaf, const vp__viewop *op, int ndim, const ch
 
 vp__expr *vp__expr_poison(vp__error *error, const char *where) {
     vp__expr *e = vp__expr_new(VP__EXPR_POISON, 0, where);
-    if (e->generation == 0) vp__error_release(error);
-    else e->error = error;
+    if (e->generation == 0)
+        vp__error_release(error);
+    else
+        e->error = error;
     return e;
 }
 
@@ -193,7 +198,8 @@ vp__expr *vp__expr_find(uint32_t slot, uint32_t generation) {
     uint32_t index = slot & ((1u << INDEX_BITS) - 1);
     if (slot >> INDEX_BITS != t->number || index >= t->made) return NULL;
     vp__expr *e = &t->chunk[index / CHUNK][index % CHUNK];
-    return e->generation == generation && e->kind != VP__EXPR_FREE && e->previous ? e : NULL;
+    return e->generation == generation && e->kind != VP__EXPR_FREE && e->previous ? e
+                                                                                  : NULL;
 }
 
 bool vp__expr_is_foreign(uint32_t slot) {
@@ -218,9 +224,9 @@ bool vp__expr_alike(const vp__expr *a, const vp__expr *b) {
     return true;
 }
 
-vp__expr *vp__expr_leaf(vp__storage *s, vp__buffer *buffer, vp_dtype dtype, int64_t offset,
-                        int ndim, const int64_t *dims, const int64_t *strides, bool late,
-                        const char *where) {
+vp__expr *vp__expr_leaf(vp__storage *s, vp__buffer *buffer, vp_dtype dtype,
+                        int64_t offset, int ndim, const int64_t *dims,
+                        const int64_t *strides, bool late, const char *where) {
     vp__expr *e = vp__expr_new(VP__EXPR_LEAF, ndim, where);
     if (e->generation == 0) return e;
     vp__storage_capture(s);

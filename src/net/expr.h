@@ -15,12 +15,12 @@
 
 typedef enum {
     VP__EXPR_FREE,
-    VP__EXPR_LEAF,   /* a view of a storage */
-    VP__EXPR_CONST,  /* a scalar */
-    VP__EXPR_OP,     /* an element-wise operation, or a conversion */
+    VP__EXPR_LEAF,  /* a view of a storage */
+    VP__EXPR_CONST, /* a scalar */
+    VP__EXPR_OP,    /* an element-wise operation, or a conversion */
     VP__EXPR_REDUCE,
-    VP__EXPR_COUNT,  /* how many elements the reduction just before it folds into one */
-    VP__EXPR_VIEW,   /* a view of a named array of unknown size: decided when it is used */
+    VP__EXPR_COUNT, /* how many elements the reduction just before it folds into one */
+    VP__EXPR_VIEW,  /* a view of a named array of unknown size: decided when it is used */
     VP__EXPR_POISON, /* an error */
 } vp__expr_kind;
 
@@ -34,12 +34,12 @@ typedef struct vp__expr {
     uint8_t kind, op, dtype, type; /* type: the working type of op */
     uint8_t nargs;
     int8_t ndim;
-    bool late;      /* dims are not known yet (ndim is) */
+    bool late; /* dims are not known yet (ndim is) */
     bool keepdims;
-    uint32_t axes;  /* reduced */
+    uint32_t axes;          /* reduced */
     uint16_t steps, leaves; /* of the whole tree */
-    float cost;     /* estimated nanoseconds of the whole tree */
-    int64_t count;  /* elements, when not late */
+    float cost;             /* estimated nanoseconds of the whole tree */
+    int64_t count;          /* elements, when not late */
     /* The leaf whose layout every leaf of the tree has, without gaps and without broadcast:
      * then the whole tree is one flat loop. NULL otherwise. */
     const struct vp__expr *like;
@@ -50,20 +50,22 @@ typedef struct vp__expr {
     union {
         uint64_t u64[2];
         double f64[2];
-    } value; /* CONST: in dtype's representation from byte 0 */
+    } value;          /* CONST: in dtype's representation from byte 0 */
     vp__error *error; /* POISON */
     vp__viewop *view; /* VIEW */
     const char *where;
     int64_t *dims, *strides; /* strides: of a LEAF */
     int64_t own_axes[2 * VP__EXPR_AXES];
-    struct vp__expr *previous, *next; /* among the thread's open ones; only roots are linked */
-    uint32_t depth;                   /* scope it was made in */
+    struct vp__expr *previous,
+        *next;      /* among the thread's open ones; only roots are linked */
+    uint32_t depth; /* scope it was made in */
 } vp__expr;
 
 /* A fresh expression of the calling thread with room for ndim axes (dims and strides). */
 vp__expr *vp__expr_new(vp__expr_kind kind, int ndim, const char *where);
 /* A view of a late leaf, which is consumed; ndim is the result's. */
-vp__expr *vp__expr_view(vp__expr *leaf, const vp__viewop *op, int ndim, const char *where);
+vp__expr *vp__expr_view(vp__expr *leaf, const vp__viewop *op, int ndim,
+                        const char *where);
 /* Frees the whole tree and what it holds. */
 void vp__expr_free(vp__expr *e);
 /* Turns an expression, without its tree, into one that only carries an error. */
@@ -88,8 +90,8 @@ void vp__expr_measure(vp__expr *leaf);
 bool vp__expr_alike(const vp__expr *a, const vp__expr *b);
 
 /* A leaf that reads a view of a storage; captures the storage. */
-vp__expr *vp__expr_leaf(vp__storage *s, vp__buffer *buffer, vp_dtype dtype, int64_t offset,
-                        int ndim, const int64_t *dims, const int64_t *strides, bool late,
-                        const char *where);
+vp__expr *vp__expr_leaf(vp__storage *s, vp__buffer *buffer, vp_dtype dtype,
+                        int64_t offset, int ndim, const int64_t *dims,
+                        const int64_t *strides, bool late, const char *where);
 
 #endif

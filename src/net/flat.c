@@ -15,8 +15,11 @@ static int value_of(vp__flat *f, vp__expr *e) {
     if (e->kind == VP__EXPR_OP) {
         int arg[3] = {0, 0, 0};
         for (int i = 0; i < e->nargs; i++) arg[i] = value_of(f, e->arg[i]);
-        k->instr[k->ninstrs] = (vp__instr){
-            e->op, e->type, e->dtype, {(uint8_t)arg[0], (uint8_t)arg[1], (uint8_t)arg[2]}};
+        k->instr[k->ninstrs] =
+            (vp__instr){e->op,
+                        e->type,
+                        e->dtype,
+                        {(uint8_t)arg[0], (uint8_t)arg[1], (uint8_t)arg[2]}};
         return FIRST_INSTR + k->ninstrs++;
     }
     int i = k->nleaves++;
@@ -36,7 +39,8 @@ void vp__flat_build(vp__flat *f, vp__expr *e) {
     for (int i = 0; i < k->ninstrs; i++)
         for (int j = 0; j < 3; j++)
             if (k->instr[i].arg[j] >= FIRST_INSTR)
-                k->instr[i].arg[j] = (uint8_t)(k->instr[i].arg[j] - FIRST_INSTR + k->nleaves);
+                k->instr[i].arg[j] =
+                    (uint8_t)(k->instr[i].arg[j] - FIRST_INSTR + k->nleaves);
 }
 
 void vp__flat_strides(const vp__expr *e, int64_t *strides) {
@@ -56,7 +60,8 @@ bool vp__flat_ready(const vp__flat *f) {
 vp__error *vp__flat_error(const vp__flat *f) {
     for (int i = 0; i < f->kernel.nleaves; i++) {
         vp__expr *l = f->leaf[i];
-        if (!l || !atomic_load_explicit(&l->storage->poison, memory_order_acquire)) continue;
+        if (!l || !atomic_load_explicit(&l->storage->poison, memory_order_acquire))
+            continue;
         vp__error *error = vp__issue_leaf_error(&l, 1);
         if (error) return error;
     }
@@ -71,7 +76,8 @@ vp__error *vp__flat_run(const vp__flat *f, vp__expr *e, vp__storage *fresh, char
         data[i] = NULL;
         if (!l) continue;
         /* relaxed: the leaf's producer was seen through the log, or there was none. */
-        data[i] = atomic_load_explicit(&l->storage->host, memory_order_relaxed) + l->offset;
+        data[i] =
+            atomic_load_explicit(&l->storage->host, memory_order_relaxed) + l->offset;
     }
     if (fresh) {
         if (!vp__storage_allocate(fresh)) return vp__issue_no_memory(e->where);
@@ -125,7 +131,8 @@ static void piece(vp__node *n, int64_t i, vp__core *core) {
         if (k.leaf[j].constant) continue;
         data[j] = vp__input_data(&n->in[in++]) + first * vp__dtype[k.leaf[j].dtype].size;
     }
-    vp__exec_flat(&k, data, n->out + first * vp__dtype[k.result].size, count, core->scratch);
+    vp__exec_flat(&k, data, n->out + first * vp__dtype[k.result].size, count,
+                  core->scratch);
     vp__count(&core->counters.kernels, 1);
     vp__count(&core->counters.elements, (uint64_t)count);
 }
@@ -164,8 +171,8 @@ vp__node *vp__flat_node(const vp__flat *f, vp__expr *e, int target_ndim) {
         vp__expr *l = f->leaf[i];
         if (!l) continue;
         vp__storage_retain(l->storage);
-        vp__input *in = vp__node_add_input(n, l->storage, (vp_dtype)l->dtype, l->offset, 0, NULL,
-                                           NULL);
+        vp__input *in = vp__node_add_input(n, l->storage, (vp_dtype)l->dtype, l->offset,
+                                           0, NULL, NULL);
         in->late = false;
         int64_t bytes = l->count * vp__dtype[l->dtype].size;
         /* As vp__region_of would say of a dense view; a view of nothing waits all the same. */

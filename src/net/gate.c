@@ -16,8 +16,8 @@ static void hold(vp__gate *gate, vp__node *n, vp__wait what) {
     atomic_fetch_add_explicit(&vp__nodes_outside, 1, memory_order_relaxed);
 }
 
-void vp__gate_copy(vp__expr *x, vp__gate *size_gate, vp__gate *run_gate, const char *where,
-                   vp__value *out) {
+void vp__gate_copy(vp__expr *x, vp__gate *size_gate, vp__gate *run_gate,
+                   const char *where, vp__value *out) {
     vp__materialise(x);
     vp__value_init(out, x);
     vp__lib_params p = {.kind = VP__LIB_COPY};

@@ -15,8 +15,8 @@ typedef struct {
 
 /* A copy of x (consumed). With size_gate the result's size stays unknown until that is
  * opened; with run_gate the copy does not start before that is. Either may be NULL. */
-void vp__gate_copy(vp__expr *x, vp__gate *size_gate, vp__gate *run_gate, const char *where,
-                   vp__value *out);
+void vp__gate_copy(vp__expr *x, vp__gate *size_gate, vp__gate *run_gate,
+                   const char *where, vp__value *out);
 
 void vp__gate_open(vp__gate *gate);
 

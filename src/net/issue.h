@@ -21,9 +21,9 @@ vp__error *vp__issue_leaf_error(vp__expr *const *leaves, int n);
 /* Runs the segment on this thread into `out`, or into `fresh`, which gets its memory. It is
  * laid out by `strides` or, when NULL, as the value's natural layout, reported in v unless
  * that is NULL. */
-vp__error *vp__issue_run_now(const vp__segment *seg, vp__expr *const *leaves, vp__value *v,
-                             vp__storage *fresh, char *out, const int64_t *strides,
-                             const char *where);
+vp__error *vp__issue_run_now(const vp__segment *seg, vp__expr *const *leaves,
+                             vp__value *v, vp__storage *fresh, char *out,
+                             const int64_t *strides, const char *where);
 
 /* A node of the segment with its inputs; the caller sets the result. NULL without memory. */
 vp__node *vp__issue_node(vp__expr *e, const vp__segment *seg, vp__expr *const *leaves,

@@ -35,7 +35,8 @@ static bool is_small(const vp__node *n) {
         if (n->in[i].late) return false;
         elements += vp__shape_count(n->in[i].ndim, n->in[i].dims, 1);
     }
-    return elements <= vp__tuning.inline_elements && n->work != vp__library_work(VP__LIB_MATMUL);
+    return elements <= vp__tuning.inline_elements &&
+           n->work != vp__library_work(VP__LIB_MATMUL);
 }
 
 /* Runs a node that nobody else knows, on this thread. Its accesses are not in any log: the
@@ -49,7 +50,8 @@ static void run_now(vp__node *n) {
         vp__spin_unlock(&in->storage->lock);
         if (!in->late) continue;
         memcpy(in->dims, in->storage->late->dims, (size_t)in->ndim * sizeof(int64_t));
-        memcpy(in->strides, in->storage->late->strides, (size_t)in->ndim * sizeof(int64_t));
+        memcpy(in->strides, in->storage->late->strides,
+               (size_t)in->ndim * sizeof(int64_t));
     }
     /* In the order a node in the net would find out: sizes first. */
     vp__error *e = NULL;
@@ -57,8 +59,10 @@ static void run_now(vp__node *n) {
         e = n->work->size(n);
         if (e) vp__node_fail(n, e);
     }
-    if (n->error) vp__node_publish_failure(n);
-    else if (!n->is_put && !n->work->sizes_when_run) vp__node_publish_size(n);
+    if (n->error)
+        vp__node_publish_failure(n);
+    else if (!n->is_put && !n->work->sizes_when_run)
+        vp__node_publish_size(n);
     e = n->error || n->work->copies_poison ? NULL : vp__node_inherited(n);
     if (e) vp__node_fail(n, vp__error_retain(e));
     bool room = n->error || n->work->sizes_when_run || vp__storage_allocate(n->result);
@@ -72,7 +76,8 @@ static void run_now(vp__node *n) {
             n->pieces = 1;
             n->work->begin(n);
             do {
-                for (int64_t i = 0; i < n->pieces && !n->error; i++) n->work->piece(n, i, core);
+                for (int64_t i = 0; i < n->pieces && !n->error; i++)
+                    n->work->piece(n, i, core);
             } while (!n->error && n->work->next && n->work->next(n, core));
         }
     }
@@ -101,8 +106,9 @@ static void free_all(int nin, vp__expr **in) {
 }
 
 /* A node with the operands as inputs; they stay captured by their expressions. */
-static vp__node *make_node(const vp__lib_params *p, vp_dtype dtype, int nin, vp__expr **in,
-                           int ndim, int target_ndim, const char *name, const char *where) {
+static vp__node *make_node(const vp__lib_params *p, vp_dtype dtype, int nin,
+                           vp__expr **in, int ndim, int target_ndim, const char *name,
+                           const char *where) {
     int axes = 0;
     for (int i = 0; i < nin; i++) axes += in[i]->ndim;
     vp__node *n = vp__node_new(vp__library_work(p->kind), name, where, nin, axes, ndim,
@@ -134,8 +140,8 @@ void vp__library_issue(const vp__lib_params *p, vp_dtype dtype, int nin, vp__exp
     int64_t bytes = dims ? count * size : -1;
     vp__error *too_large = NULL;
     if (count < 0 && !error)
-        error = too_large = vp__error_new(VP_ERR_SHAPE, where,
-                                          "%s: the result would be too large", name);
+        error = too_large =
+            vp__error_new(VP_ERR_SHAPE, where, "%s: the result would be too large", name);
     vp__storage *s = error ? NULL : vp__storage_new(bytes);
     vp__node *n = s ? make_node(p, dtype, nin, in, ndim, 0, name, where) : NULL;
     if (!n) {
@@ -185,10 +191,11 @@ vp__error *vp__library_put(const vp__lib_params *p, const vp__target *t,
     vp__storage *target = t->buffer->storage;
     vp__spin_unlock(&t->buffer->lock);
     for (int i = 0; i < nin && target->borrowed; i++)
-        if (in[i]->kind == VP__EXPR_LEAF && in[i]->storage == target) vp__copy_leaf(in[i]);
+        if (in[i]->kind == VP__EXPR_LEAF && in[i]->storage == target)
+            vp__copy_leaf(in[i]);
     vp__storage *s = vp__prepare_write(t->buffer, region, false, 0, where, &error);
-    vp__node *n = s ? make_node(p, t->dtype, failed ? 0 : nin, in, 0, t->ndim, "put", where)
-                    : NULL;
+    vp__node *n =
+        s ? make_node(p, t->dtype, failed ? 0 : nin, in, 0, t->ndim, "put", where) : NULL;
     if (!n) {
         if (s) vp__storage_release(s);
         vp__error_release(failed);

@@ -11,14 +11,14 @@
 #include "net/net.h"
 
 typedef enum {
-    VP__LIB_COPY,        /* same elements in C or column order */
-    VP__LIB_VIEW,        /* a copy through a view operation, for operands of unknown size */
+    VP__LIB_COPY, /* same elements in C or column order */
+    VP__LIB_VIEW, /* a copy through a view operation, for operands of unknown size */
     VP__LIB_SORT,
     VP__LIB_ARGSORT,
     VP__LIB_CUMSUM,
     VP__LIB_CUMPROD,
-    VP__LIB_FIND,        /* flat positions of true elements */
-    VP__LIB_NONZERO,     /* their positions by axis, [count, ndim] */
+    VP__LIB_FIND,    /* flat positions of true elements */
+    VP__LIB_NONZERO, /* their positions by axis, [count, ndim] */
     VP__LIB_GATHER,
     VP__LIB_SCATTER,
     VP__LIB_CONCATENATE,
@@ -32,11 +32,11 @@ enum { VP__FANCY_ITEMS = 8 };
 typedef struct {
     vp__lib_kind kind;
     int axis;
-    const vp__viewop *view;     /* VIEW; copied */
-    bool column_major;          /* COPY, GENERATE: storage order of the result */
+    const vp__viewop *view; /* VIEW; copied */
+    bool column_major;      /* COPY, GENERATE: storage order of the result */
     /* GENERATE: element number i in storage order (or i, j for eye) is start + step * i. */
     bool eye, in_integers;
-    bool ends;                  /* the last element is exactly `stop` */
+    bool ends; /* the last element is exactly `stop` */
     int64_t istart, istep, diagonal;
     double start, step, stop;
     /* NONZERO as a mask: the dims it must have. */
@@ -64,8 +64,9 @@ vp__error *vp__library_put(const vp__lib_params *p, const vp__target *t,
 bool vp__copy_storage(vp__storage *to, vp__storage *from, const char *where);
 
 /* The dims of a gather's result; an error when the index shapes do not broadcast. */
-vp__error *vp__gather_dims(const vp__lib_params *p, int base_ndim, const int64_t *base_dims,
-                           const int *item_ndim, const int64_t *const *item_dims,
-                           const char *where, int *ndim, int64_t *dims);
+vp__error *vp__gather_dims(const vp__lib_params *p, int base_ndim,
+                           const int64_t *base_dims, const int *item_ndim,
+                           const int64_t *const *item_dims, const char *where, int *ndim,
+                           int64_t *dims);
 
 #endif

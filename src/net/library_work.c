@@ -11,10 +11,10 @@
 
 typedef struct {
     vp__lib_params p;
-    void *scratch;          /* per piece where the operation wants some */
+    void *scratch; /* per piece where the operation wants some */
     size_t scratch_each;
     int64_t scratch_pieces;
-    bool counted;           /* FIND: the size is known, now the positions */
+    bool counted; /* FIND: the size is known, now the positions */
 } payload;
 
 /* A VIEW's payload goes on with the operation and, once sized, what it makes of its input. */
@@ -39,7 +39,8 @@ void vp__library_set(vp__node *n, const vp__lib_params *p) {
 
 static void deinit(vp__node *n) {
     payload *w = n->payload;
-    if (w->scratch) vp__pool_free(w->scratch, w->scratch_each * (size_t)w->scratch_pieces);
+    if (w->scratch)
+        vp__pool_free(w->scratch, w->scratch_each * (size_t)w->scratch_pieces);
 }
 
 static vp__view input_view(const vp__node *n, int i) {
@@ -69,8 +70,9 @@ static void want_scratch(vp__node *n, size_t each) {
     w->scratch_pieces = n->pieces;
     w->scratch = vp__pool_alloc(w->scratch_each * (size_t)n->pieces);
     if (!w->scratch)
-        vp__node_fail(n, vp__error_new(VP_ERR_MEMORY, n->where,
-                                       "%s: out of memory for its scratch space", n->name));
+        vp__node_fail(n,
+                      vp__error_new(VP_ERR_MEMORY, n->where,
+                                    "%s: out of memory for its scratch space", n->name));
 }
 
 static void *scratch_of(const payload *w, int64_t piece) {
@@ -115,8 +117,10 @@ static void storage_copy_piece(vp__node *n, int64_t i, vp__core *core) {
         copy_piece(n, i, core);
 }
 
-static const vp__work storage_copy_work = {.begin = copy_begin, .piece = storage_copy_piece,
-                                           .next = copy_next, .deinit = deinit,
+static const vp__work storage_copy_work = {.begin = copy_begin,
+                                           .piece = storage_copy_piece,
+                                           .next = copy_next,
+                                           .deinit = deinit,
                                            .copies_poison = true};
 
 const vp__work *vp__library_copy_work(void) { return &storage_copy_work; }
@@ -149,8 +153,8 @@ static void view_piece(vp__node *n, int64_t i, vp__core *core) {
         out.dims = in.dims;
         out.strides = strides;
     } else {
-        in = (vp__view){(char *)in.data + w->layout.offset, w->layout.dims, w->layout.strides,
-                        w->layout.ndim, in.dtype};
+        in = (vp__view){(char *)in.data + w->layout.offset, w->layout.dims,
+                        w->layout.strides, w->layout.ndim, in.dtype};
     }
     vp__lib_copy(&out, &in, i, n->pieces);
 }
@@ -183,7 +187,9 @@ static void axis_piece(vp__node *n, int64_t i, vp__core *core) {
     void *scratch = scratch_of(w, i);
     switch (w->p.kind) {
     case VP__LIB_SORT: vp__lib_sort(&out, &in, w->p.axis, i, n->pieces, scratch); break;
-    case VP__LIB_ARGSORT: vp__lib_argsort(&out, &in, w->p.axis, i, n->pieces, scratch); break;
+    case VP__LIB_ARGSORT:
+        vp__lib_argsort(&out, &in, w->p.axis, i, n->pieces, scratch);
+        break;
     case VP__LIB_CUMSUM: vp__lib_cumsum(&out, &in, w->p.axis, i, n->pieces); break;
     default: vp__lib_cumprod(&out, &in, w->p.axis, i, n->pieces); break;
     }
@@ -235,15 +241,18 @@ static bool find_next(vp__node *n, vp__core *core) {
     return true;
 }
 
-static const vp__work find_work = {.begin = find_begin, .piece = find_piece,
-                                   .next = find_next, .deinit = deinit,
+static const vp__work find_work = {.begin = find_begin,
+                                   .piece = find_piece,
+                                   .next = find_next,
+                                   .deinit = deinit,
                                    .sizes_when_run = true};
 
 /* --- advanced indexing ------------------------------------------------------------------ */
 
-vp__error *vp__gather_dims(const vp__lib_params *p, int base_ndim, const int64_t *base_dims,
-                           const int *item_ndim, const int64_t *const *item_dims,
-                           const char *where, int *ndim, int64_t *dims) {
+vp__error *vp__gather_dims(const vp__lib_params *p, int base_ndim,
+                           const int64_t *base_dims, const int *item_ndim,
+                           const int64_t *const *item_dims, const char *where, int *ndim,
+                           int64_t *dims) {
     int64_t index[VP__MAXDIM];
     int nindex = 0;
     uint32_t selected = 0;
@@ -253,10 +262,11 @@ vp__error *vp__gather_dims(const vp__lib_params *p, int base_ndim, const int64_t
         int n = p->item_mask[i] ? 1 : item_ndim[i];
         if (!vp__shape_broadcast(&nindex, index, n, item_dims[i])) {
             char a[200], b[200];
-            return vp__error_new(VP_ERR_INDEX, where,
-                                 "index arrays of shapes %s and %s do not broadcast together",
-                                 vp__shape_text(a, sizeof a, nindex, index),
-                                 vp__shape_text(b, sizeof b, n, item_dims[i]));
+            return vp__error_new(
+                VP_ERR_INDEX, where,
+                "index arrays of shapes %s and %s do not broadcast together",
+                vp__shape_text(a, sizeof a, nindex, index),
+                vp__shape_text(b, sizeof b, n, item_dims[i]));
         }
     }
     int64_t subspace[VP__MAXDIM];
@@ -288,8 +298,8 @@ static void make_fancy(const vp__node *n, int first, fancy_views *f) {
     f->index_ndim = 0;
     for (int i = 0; i < w->p.nitems; i++) {
         const vp__input *in = &n->in[first + i];
-        vp__shape_broadcast(&f->index_ndim, f->index_dims, w->p.item_mask[i] ? 1 : in->ndim,
-                            in->dims);
+        vp__shape_broadcast(&f->index_ndim, f->index_dims,
+                            w->p.item_mask[i] ? 1 : in->ndim, in->dims);
     }
     for (int i = 0; i < w->p.nitems; i++) {
         const vp__input *in = &n->in[first + i];
@@ -298,18 +308,21 @@ static void make_fancy(const vp__node *n, int first, fancy_views *f) {
         for (int c = 0; c < columns; c++, k++) {
             vp__shape_expand_strides(f->index_ndim, f->index_dims, ndim, in->dims,
                                      in->strides, f->strides[k]);
-            char *data = vp__input_data(in) + (w->p.item_mask[i] ? c * in->strides[1] : 0);
-            f->view[k] = (vp__view){data, f->index_dims, f->strides[k], f->index_ndim, VP_I64};
+            char *data =
+                vp__input_data(in) + (w->p.item_mask[i] ? c * in->strides[1] : 0);
+            f->view[k] =
+                (vp__view){data, f->index_dims, f->strides[k], f->index_ndim, VP_I64};
             f->axis[k] = w->p.item_axis[i] + c;
         }
     }
     f->fancy = (vp__fancy){k, f->view, f->axis, w->p.at};
 }
 
-static vp__error *out_of_bounds(const vp__node *n, const int64_t *dims, int64_t bad, int axis) {
+static vp__error *out_of_bounds(const vp__node *n, const int64_t *dims, int64_t bad,
+                                int axis) {
     return vp__error_new(VP_ERR_INDEX, n->where,
-                         "%s: index %lld is out of bounds for axis %d with size %lld", n->name,
-                         (long long)bad, axis, (long long)dims[axis]);
+                         "%s: index %lld is out of bounds for axis %d with size %lld",
+                         n->name, (long long)bad, axis, (long long)dims[axis]);
 }
 
 static vp__error *fancy_size(const vp__node *n, int first, int base_ndim,
@@ -321,8 +334,8 @@ static vp__error *fancy_size(const vp__node *n, int first, int base_ndim,
         item_ndim[i] = n->in[first + i].ndim;
         item_dims[i] = n->in[first + i].dims;
     }
-    return vp__gather_dims(&w->p, base_ndim, base_dims, item_ndim, item_dims, n->where, ndim,
-                           dims);
+    return vp__gather_dims(&w->p, base_ndim, base_dims, item_ndim, item_dims, n->where,
+                           ndim, dims);
 }
 
 static vp__error *gather_size(vp__node *n) {
@@ -332,7 +345,8 @@ static vp__error *gather_size(vp__node *n) {
     if (e) return e;
     memcpy(n->dims, dims, (size_t)n->ndim * sizeof(int64_t));
     const payload *w = n->payload;
-    vp__layout_compact(n->ndim, dims, vp__dtype[n->dtype].size, w->p.column_major, n->strides);
+    vp__layout_compact(n->ndim, dims, vp__dtype[n->dtype].size, w->p.column_major,
+                       n->strides);
     n->estimate = 200 + (float)vp__shape_count(n->ndim, dims, 1);
     return NULL;
 }
@@ -375,10 +389,11 @@ static vp__error *scatter_size(vp__node *n) {
     if (!vp__shape_broadcast(&nboth, both, value->ndim, value->dims) ||
         !vp__shape_equal(nboth, both, ndim, dims)) {
         char a[200], b[200];
-        return vp__error_new(VP_ERR_SHAPE, n->where,
-                             "%s: a value of shape %s does not fit a selection of shape %s",
-                             n->name, vp__shape_text(a, sizeof a, value->ndim, value->dims),
-                             vp__shape_text(b, sizeof b, ndim, dims));
+        return vp__error_new(
+            VP_ERR_SHAPE, n->where,
+            "%s: a value of shape %s does not fit a selection of shape %s", n->name,
+            vp__shape_text(a, sizeof a, value->ndim, value->dims),
+            vp__shape_text(b, sizeof b, ndim, dims));
     }
     n->estimate = 200 + 2 * (float)vp__shape_count(ndim, dims, 1);
     return NULL;
@@ -404,7 +419,8 @@ static void scatter_store(vp__node *n) {
         return;
     }
     const vp__input *value = &n->in[n->ninputs - 1];
-    vp__shape_expand_strides(ndim, dims, value->ndim, value->dims, value->strides, strides);
+    vp__shape_expand_strides(ndim, dims, value->ndim, value->dims, value->strides,
+                             strides);
     vp__view in = {vp__input_data(value), dims, strides, ndim, n->dtype};
     vp__lib_scatter(&base, &in, &f.fancy);
 }
@@ -427,8 +443,8 @@ static vp__error *concatenate_size(vp__node *n) {
                 char a[200], b[200];
                 return vp__error_new(
                     VP_ERR_SHAPE, n->where,
-                    "%s: shapes %s and %s differ in axis %d, only axis %d may differ", n->name,
-                    vp__shape_text(a, sizeof a, n->ndim, n->in[0].dims),
+                    "%s: shapes %s and %s differ in axis %d, only axis %d may differ",
+                    n->name, vp__shape_text(a, sizeof a, n->ndim, n->in[0].dims),
                     vp__shape_text(b, sizeof b, n->ndim, n->in[i].dims), k, w->p.axis);
             }
         }
@@ -447,14 +463,15 @@ static void concatenate_piece(vp__node *n, int64_t i, vp__core *core) {
     int64_t at = 0;
     for (int64_t k = 0; k < i; k++) at += n->in[k].dims[w->p.axis];
     vp__view in = input_view(n, (int)i);
-    vp__view out = {n->out + at * n->out_strides[w->p.axis], n->in[i].dims, n->out_strides,
-                    n->ndim, n->dtype};
+    vp__view out = {n->out + at * n->out_strides[w->p.axis], n->in[i].dims,
+                    n->out_strides, n->ndim, n->dtype};
     vp__lib_copy(&out, &in, 0, 1);
 }
 
 static const vp__work concatenate_work = {.size = concatenate_size,
                                           .begin = concatenate_begin,
-                                          .piece = concatenate_piece, .deinit = deinit};
+                                          .piece = concatenate_piece,
+                                          .deinit = deinit};
 
 /* --- matrix product --------------------------------------------------------------------- */
 
@@ -468,18 +485,20 @@ static vp__error *matmul_size(vp__node *n) {
               vp__shape_broadcast(&nd, dims, b->ndim - 2, b->dims);
     if (!ok) {
         char ta[200], tb[200];
-        return vp__error_new(VP_ERR_SHAPE, n->where,
-                             "%s: shapes %s and %s do not fit; the last axis of the first "
-                             "must be as long as the last but one of the second",
-                             n->name, vp__shape_text(ta, sizeof ta, a->ndim, a->dims),
-                             vp__shape_text(tb, sizeof tb, b->ndim, b->dims));
+        return vp__error_new(
+            VP_ERR_SHAPE, n->where,
+            "%s: shapes %s and %s do not fit; the last axis of the first "
+            "must be as long as the last but one of the second",
+            n->name, vp__shape_text(ta, sizeof ta, a->ndim, a->dims),
+            vp__shape_text(tb, sizeof tb, b->ndim, b->dims));
     }
     dims[nd++] = a->dims[a->ndim - 2];
     dims[nd++] = b->dims[b->ndim - 1];
     memcpy(n->dims, dims, (size_t)nd * sizeof(int64_t));
     const payload *w = n->payload;
     vp__layout_compact(nd, dims, vp__dtype[n->dtype].size, w->p.column_major, n->strides);
-    n->estimate = 200 + 0.05f * (float)vp__shape_count(nd, dims, 1) * (float)a->dims[a->ndim - 1];
+    n->estimate =
+        200 + 0.05f * (float)vp__shape_count(nd, dims, 1) * (float)a->dims[a->ndim - 1];
     return NULL;
 }
 
@@ -558,7 +577,8 @@ static void generate_block(const vp__lib_params *p, const int64_t *dims, int64_t
     } else if (p->in_integers) {
         for (int64_t i = 0; i < n; i++) ints[i] = p->istart + (first + i) * p->istep;
     } else {
-        for (int64_t i = 0; i < n; i++) reals[i] = p->start + (double)(first + i) * p->step;
+        for (int64_t i = 0; i < n; i++)
+            reals[i] = p->start + (double)(first + i) * p->step;
         if (p->ends && first + n == dims[0]) reals[n - 1] = p->stop;
     }
 }
@@ -580,8 +600,10 @@ static void generate_piece(vp__node *n, int64_t i, vp__core *core) {
     }
 }
 
-static const vp__work generate_work = {
-    .size = generate_size, .begin = generate_begin, .piece = generate_piece, .deinit = deinit};
+static const vp__work generate_work = {.size = generate_size,
+                                       .begin = generate_begin,
+                                       .piece = generate_piece,
+                                       .deinit = deinit};
 
 const vp__work *vp__library_work(vp__lib_kind kind) {
     switch (kind) {

@@ -52,11 +52,15 @@ vp__input *vp__node_add_input(vp__node *n, vp__storage *s, vp_dtype dtype, int64
                               int ndim, const int64_t *dims, const int64_t *strides) {
     vp__input *in = &n->in[n->ninputs];
     /* The first input's axes follow the target's; each next one's follow the one before. */
-    int64_t *axes = n->ninputs ? in[-1].strides + in[-1].ndim
-                               : n->target_strides + n->target_ndim;
+    int64_t *axes =
+        n->ninputs ? in[-1].strides + in[-1].ndim : n->target_strides + n->target_ndim;
     n->ninputs++;
-    *in = (vp__input){.storage = s, .offset = offset, .dims = axes, .strides = axes + ndim,
-                      .ndim = (int8_t)ndim, .dtype = (uint8_t)dtype};
+    *in = (vp__input){.storage = s,
+                      .offset = offset,
+                      .dims = axes,
+                      .strides = axes + ndim,
+                      .ndim = (int8_t)ndim,
+                      .dtype = (uint8_t)dtype};
     if (dims) {
         for (int i = 0; i < ndim; i++) {
             in->dims[i] = dims[i];
@@ -78,18 +82,22 @@ void vp__node_unref(vp__node *n) {
 
 void vp__node_fail(vp__node *n, vp__error *e) {
     vp__spin_lock(&n->error_lock);
-    if (n->error) vp__error_release(e);
-    else n->error = e;
+    if (n->error)
+        vp__error_release(e);
+    else
+        n->error = e;
     vp__spin_unlock(&n->error_lock);
 }
 
 vp__error *vp__node_no_memory(const vp__node *n) {
-    return vp__error_new(VP_ERR_MEMORY, n->where, "%s: out of memory for its result", n->name);
+    return vp__error_new(VP_ERR_MEMORY, n->where, "%s: out of memory for its result",
+                         n->name);
 }
 
 /* Ends the attaching of `waits` waiters to one counter; its progress mark stays. */
 static void attached(vp__node *n, vp__wait what, int waits) {
-    atomic_fetch_sub_explicit(&n->waits[what], ATTACHING - 1 - waits, memory_order_acq_rel);
+    atomic_fetch_sub_explicit(&n->waits[what], ATTACHING - 1 - waits,
+                              memory_order_acq_rel);
 }
 
 static void enter_reads(vp__node *n) {
@@ -99,8 +107,8 @@ static void enter_reads(vp__node *n) {
         vp__spin_lock(&in->storage->lock);
         in->sequence = in->storage->log.sequence;
         int before = waits;
-        in->group = vp__log_enter(&in->storage->log, false, &in->region, n, VP__WAIT_INPUT,
-                                  &waits);
+        in->group = vp__log_enter(&in->storage->log, false, &in->region, n,
+                                  VP__WAIT_INPUT, &waits);
         if (waits > before) /* where its input will be */
             n->home = atomic_load_explicit(&in->storage->home, memory_order_relaxed);
         vp__spin_unlock(&in->storage->lock);
@@ -140,9 +148,12 @@ static void wait_for_stage(vp__node *n, vp__wait what) {
         vp__waitlist *list = what == VP__WAIT_SIZE ? &late->sized : &late->configured;
         if (vp__waitlist_is_closed(list)) continue;
         vp__waiter *w = vp__waiter_new(n, what);
-        if (!w) vp__node_fail(n, vp__node_no_memory(n));
-        else if (vp__waitlist_push(list, w)) waits++;
-        else vp__waiter_free(w);
+        if (!w)
+            vp__node_fail(n, vp__node_no_memory(n));
+        else if (vp__waitlist_push(list, w))
+            waits++;
+        else
+            vp__waiter_free(w);
     }
     attached(n, what, waits);
 }
@@ -169,7 +180,8 @@ static void learn_input_sizes(vp__node *n) {
 void vp__node_publish_size(vp__node *n) {
     vp__storage *s = n->result;
     vp__late *late = s->late;
-    if (!late || vp__waitlist_is_closed(&late->sized)) return; /* a renamed storage's is */
+    if (!late || vp__waitlist_is_closed(&late->sized))
+        return; /* a renamed storage's is */
     int size = vp__dtype[n->dtype].size;
     late->ndim = n->ndim;
     memcpy(late->dims, n->dims, (size_t)n->ndim * sizeof *n->dims);
@@ -199,10 +211,11 @@ static void check_fit(vp__node *n) {
         vp__shape_equal(ndim, both, n->target_ndim, n->target_dims))
         return;
     char a[200], b[200];
-    vp__node_fail(n, vp__error_new(VP_ERR_SHAPE, n->where,
-                                   "put: a value of shape %s does not fit a selection of shape %s",
-                                   vp__shape_text(a, sizeof a, n->ndim, n->dims),
-                                   vp__shape_text(b, sizeof b, n->target_ndim, n->target_dims)));
+    vp__node_fail(
+        n, vp__error_new(VP_ERR_SHAPE, n->where,
+                         "put: a value of shape %s does not fit a selection of shape %s",
+                         vp__shape_text(a, sizeof a, n->ndim, n->dims),
+                         vp__shape_text(b, sizeof b, n->target_ndim, n->target_dims)));
 }
 
 /* Counts memory the node will allocate as in flight already. */
@@ -225,8 +238,10 @@ static void sized(vp__node *n) {
             e = n->work->size(n);
             if (e) vp__node_fail(n, e);
         }
-        if (n->error) vp__node_publish_failure(n);
-        else if (!n->is_put) vp__node_publish_size(n);
+        if (n->error)
+            vp__node_publish_failure(n);
+        else if (!n->is_put)
+            vp__node_publish_size(n);
     }
     promise(n);
     if (n->is_put && !n->error && !n->work->stores_only && !n->fits) check_fit(n);
@@ -244,7 +259,8 @@ static void placed(vp__node *n) {
     vp__trace(VP__TR_PLACED, n->id, n->name, (uint64_t)n->home);
     /* A fresh result's dependents may now place themselves; for a put there is nobody. */
     if (!n->is_put && n->result->late)
-        vp__signals_deliver(vp__core_self(), vp__waitlist_close(&n->result->late->configured));
+        vp__signals_deliver(vp__core_self(),
+                            vp__waitlist_close(&n->result->late->configured));
     vp__node_signal(n, VP__WAIT_INPUT);
 }
 
@@ -324,8 +340,10 @@ void vp__signals_deliver(vp__core *core, vp__waiter *list) {
         void *who = w->who;
         int what = w->what;
         vp__waiter_free(w);
-        if (what == VP__WAIT_EVENT) event_signal(who);
-        else vp__node_signal(who, what);
+        if (what == VP__WAIT_EVENT)
+            event_signal(who);
+        else
+            vp__node_signal(who, what);
     }
     core->delivering = false;
 }
@@ -336,8 +354,10 @@ vp__node *vp__ready_take(vp__core *core, bool keep) {
         vp__node *n = core->ready;
         core->ready = n->next;
         if (!core->ready) core->ready_end = &core->ready;
-        if (keep && !kept && n->home == core->index) kept = n;
-        else vp__core_push(core, n->home, n);
+        if (keep && !kept && n->home == core->index)
+            kept = n;
+        else
+            vp__core_push(core, n->home, n);
     }
     return kept;
 }

@@ -15,7 +15,13 @@
 #include "net/core.h"
 
 /* What a node waits for. Each counter starts at one, which the node's own progress drops. */
-typedef enum { VP__WAIT_SIZE, VP__WAIT_CONFIG, VP__WAIT_INPUT, VP__WAIT_STORE, VP__NWAITS } vp__wait;
+typedef enum {
+    VP__WAIT_SIZE,
+    VP__WAIT_CONFIG,
+    VP__WAIT_INPUT,
+    VP__WAIT_STORE,
+    VP__NWAITS
+} vp__wait;
 /* A waiter's code beyond those: `who` is a vp__event. */
 enum { VP__WAIT_EVENT = VP__NWAITS };
 
@@ -30,7 +36,7 @@ typedef struct {
  * of the whole storage and are filled in when it has been sized. */
 typedef struct {
     vp__storage *storage;
-    vp__group *group;     /* the read in the storage's log; NULL when not entered */
+    vp__group *group; /* the read in the storage's log; NULL when not entered */
     uint64_t sequence;
     vp__region region;
     int64_t offset;
@@ -43,14 +49,14 @@ typedef struct {
 typedef struct vp__work vp__work;
 
 struct vp__node {
-    vp__node *next;             /* in an inbox or a ready list */
+    vp__node *next; /* in an inbox or a ready list */
     const vp__work *work;
-    const char *name, *where;   /* the instruction, and the user's line */
+    const char *name, *where; /* the instruction, and the user's line */
     uint64_t id;
     _Atomic int32_t waits[VP__NWAITS];
-    _Atomic int32_t refs;       /* the node itself + tickets in queues */
+    _Atomic int32_t refs; /* the node itself + tickets in queues */
     _Atomic bool started;
-    size_t bytes;               /* of this block */
+    size_t bytes; /* of this block */
 
     int32_t ninputs;
     vp__input *in;
@@ -65,32 +71,32 @@ struct vp__node {
     vp__group *write;
     uint64_t write_sequence;
     vp__region write_region;
-    bool is_put;                /* result is an existing storage; the target view is: */
-    bool fits;                  /* value and target agree in shape: may be stored directly */
+    bool is_put; /* result is an existing storage; the target view is: */
+    bool fits;   /* value and target agree in shape: may be stored directly */
     int8_t target_ndim;
     int64_t target_offset;
     int64_t *target_dims, *target_strides;
 
-    char *out;                  /* where pieces write the value */
+    char *out; /* where pieces write the value */
     const int64_t *out_strides;
-    char *temporary;            /* out, when it is not the final place */
+    char *temporary; /* out, when it is not the final place */
     int64_t temporary_bytes;
 
-    vp__error *error;           /* set once by the first thing that fails, under error_lock */
+    vp__error *error; /* set once by the first thing that fails, under error_lock */
     vp__spinlock error_lock;
 
-    int32_t home;               /* core it was placed on */
-    float estimate;             /* nanoseconds by the table */
-    float cost;                 /* the same corrected by what was measured; booked at home */
-    bool is_sized;              /* dims and estimate were known at issue */
-    int32_t key;                /* kind of work, for the cost model */
-    int64_t promised;           /* bytes counted as in flight until allocated or completed */
-    uint64_t began;             /* clock ticks at the start of its run */
+    int32_t home;     /* core it was placed on */
+    float estimate;   /* nanoseconds by the table */
+    float cost;       /* the same corrected by what was measured; booked at home */
+    bool is_sized;    /* dims and estimate were known at issue */
+    int32_t key;      /* kind of work, for the cost model */
+    int64_t promised; /* bytes counted as in flight until allocated or completed */
+    uint64_t began;   /* clock ticks at the start of its run */
 
     int64_t pieces;
     _Atomic int64_t next_piece, pieces_left;
 
-    void *payload;              /* of the work, allocated with the node */
+    void *payload; /* of the work, allocated with the node */
 };
 
 /* A kind of work. All functions but `piece` and `begin` are optional. */
@@ -106,9 +112,9 @@ struct vp__work {
     /* Stores the value into the target (only for puts); NULL: convert-free broadcast copy. */
     void (*store)(vp__node *n);
     void (*deinit)(vp__node *n);
-    bool sizes_when_run;    /* the value's size comes out of running (find): no `size` */
-    bool stores_only;       /* nothing to compute before the store */
-    bool copies_poison;     /* hands its input's failures on region by region */
+    bool sizes_when_run; /* the value's size comes out of running (find): no `size` */
+    bool stores_only;    /* nothing to compute before the store */
+    bool copies_poison;  /* hands its input's failures on region by region */
 };
 
 /* A node of `work` with room for ninputs inputs of ndims axes in all, a value of ndim axes,

@@ -22,7 +22,8 @@ static int own_reads(const vp__expr *e, const vp__storage *s, const vp__target *
         if (e->storage != s) return 0;
         bool same = !e->late && e->offset == t->offset && e->ndim == t->ndim;
         for (int i = 0; same && i < t->ndim; i++)
-            same = e->dims[i] == t->dims[i] && (e->strides[i] == t->strides[i] || e->dims[i] < 2);
+            same = e->dims[i] == t->dims[i] &&
+                   (e->strides[i] == t->strides[i] || e->dims[i] < 2);
         if (!same) *elsewhere = true;
         return 1;
     }
@@ -53,8 +54,9 @@ vp__storage *vp__prepare_write(vp__buffer *b, const vp__region *region, bool who
     vp__spin_lock(&b->lock);
     vp__storage *s = b->storage;
     if (s->read_only) {
-        *error = vp__error_new(VP_ERR_VALUE, where,
-                               "this array borrows read-only memory and cannot be written");
+        *error =
+            vp__error_new(VP_ERR_VALUE, where,
+                          "this array borrows read-only memory and cannot be written");
         vp__spin_unlock(&b->lock);
         return NULL;
     }
@@ -87,7 +89,8 @@ vp__storage *vp__prepare_write(vp__buffer *b, const vp__region *region, bool who
         }
         s = fresh;
     } else if (whole && (busy || failed)) {
-        vp__storage_heal(s, next); /* borrowed: the same memory, without the old failures */
+        vp__storage_heal(s,
+                         next); /* borrowed: the same memory, without the old failures */
     }
     vp__storage_retain(s);
     vp__spin_unlock(&b->lock);
@@ -97,23 +100,27 @@ vp__storage *vp__prepare_write(vp__buffer *b, const vp__region *region, bool who
 /* Whether the target is all of its storage. */
 static bool covers(const vp__target *t, const vp__storage *s) {
     int size = vp__dtype[t->dtype].size;
-    return s->bytes > 0 && t->offset == 0 && vp__shape_count(t->ndim, t->dims, size) * size == s->bytes &&
+    return s->bytes > 0 && t->offset == 0 &&
+           vp__shape_count(t->ndim, t->dims, size) * size == s->bytes &&
            vp__layout_is_dense(t->ndim, t->dims, t->strides, size);
 }
 
 /* Computes and stores on this thread; the write is entered, nothing before it is pending. */
 static vp__error *put_now(const vp__target *t, vp__storage *s, vp__expr *value,
-                          const vp__segment *seg, vp__expr *const *leaves, bool in_place) {
+                          const vp__segment *seg, vp__expr *const *leaves,
+                          bool in_place) {
     if (!vp__storage_allocate(s)) return vp__issue_no_memory(value->where);
     char *to = atomic_load_explicit(&s->host, memory_order_relaxed) + t->offset;
-    if (in_place) return vp__issue_run_now(seg, leaves, NULL, NULL, to, t->strides, value->where);
+    if (in_place)
+        return vp__issue_run_now(seg, leaves, NULL, NULL, to, t->strides, value->where);
     int size = vp__dtype[t->dtype].size;
     int64_t bytes = value->count * size;
     char *temporary = vp__pool_alloc((size_t)bytes);
     if (!temporary) return vp__issue_no_memory(value->where);
     vp__value v;
     vp__value_init(&v, value);
-    vp__error *error = vp__issue_run_now(seg, leaves, &v, NULL, temporary, NULL, value->where);
+    vp__error *error =
+        vp__issue_run_now(seg, leaves, &v, NULL, temporary, NULL, value->where);
     if (!error) {
         int64_t strides[VP__MAXDIM];
         vp__shape_expand_strides(t->ndim, t->dims, v.ndim, v.dims, v.strides, strides);
@@ -145,7 +152,8 @@ static void end_write(vp__group *g, vp__storage *s, const vp__region *region,
 static bool put_segment(const vp__segment *seg, vp__expr *const *leaves, vp__expr *value,
                         const vp__target *t, vp__storage *s, const vp__region *region,
                         bool in_place) {
-    if (!vp__issue_is_tiny(value) || !vp__issue_leaves_ready(leaves, seg->nleaves)) return false;
+    if (!vp__issue_is_tiny(value) || !vp__issue_leaves_ready(leaves, seg->nleaves))
+        return false;
     vp__error *error = value->kind == VP__EXPR_POISON
                            ? value->error
                            : vp__issue_leaf_error(leaves, seg->nleaves);
@@ -159,8 +167,8 @@ static bool put_segment(const vp__segment *seg, vp__expr *const *leaves, vp__exp
 }
 
 /* The same for a flat loop straight into the target. */
-static bool put_flat(const vp__flat *f, vp__expr *value, const vp__target *t, vp__storage *s,
-                     const vp__region *region) {
+static bool put_flat(const vp__flat *f, vp__expr *value, const vp__target *t,
+                     vp__storage *s, const vp__region *region) {
     if (!vp__issue_is_tiny(value) || !vp__flat_ready(f)) return false;
     vp__error *error = vp__flat_error(f);
     uint64_t sequence;
@@ -191,8 +199,8 @@ vp__error *vp__put(const vp__target *t, vp__expr *value, const char *where) {
     bool elsewhere = false;
     int own = own_reads(value, current, t, &elsewhere);
     vp__spin_unlock(&t->buffer->lock);
-    vp__region region = vp__region_of(t->offset, t->ndim, t->dims, t->strides,
-                                      vp__dtype[t->dtype].size);
+    vp__region region =
+        vp__region_of(t->offset, t->ndim, t->dims, t->strides, vp__dtype[t->dtype].size);
     /* A whole overwrite whose value reads the old contents elsewhere takes new storage
      * instead of a temporary. */
     vp__storage *s = vp__prepare_write(t->buffer, &region, whole, own, where, &error);
@@ -200,7 +208,8 @@ vp__error *vp__put(const vp__target *t, vp__expr *value, const char *where) {
         vp__expr_free(value);
         return error;
     }
-    bool fits = !value->late && vp__shape_equal(value->ndim, value->dims, t->ndim, t->dims);
+    bool fits =
+        !value->late && vp__shape_equal(value->ndim, value->dims, t->ndim, t->dims);
     bool in_place = fits && (s != current || own == 0 || !elsewhere);
     vp__node *n = NULL;
     bool done;

@@ -46,7 +46,9 @@ static void complete(vp__core *core, vp__node *n) {
     vp__count(&core->counters.completed, 1);
     finish_access(core, n->write);
     vp__storage_release(n->result);
-    atomic_fetch_sub_explicit(&vp__nodes_in_flight, 1, memory_order_relaxed);
+    /* release pairs with vp__drain's acquire: after vp_sync the user may touch memory that
+     * this node has written. */
+    atomic_fetch_sub_explicit(&vp__nodes_in_flight, 1, memory_order_release);
     vp__node_unref(n);
 }
 
@@ -68,8 +70,10 @@ void vp__node_store(vp__node *n) {
     if (!n->error && !vp__storage_allocate(n->result))
         vp__node_fail(n, vp__node_no_memory(n));
     if (!n->error) {
-        if (n->work->store) n->work->store(n);
-        else store_copy(n);
+        if (n->work->store)
+            n->work->store(n);
+        else
+            store_copy(n);
     }
     release_inputs(core, n);
     complete(core, n);
@@ -77,8 +81,10 @@ void vp__node_store(vp__node *n) {
 
 /* The value exists. */
 static void computed(vp__core *core, vp__node *n) {
-    if (!n->error) vp__cost_learn(n);
-    else vp__node_publish_failure(n);
+    if (!n->error)
+        vp__cost_learn(n);
+    else
+        vp__node_publish_failure(n);
     if (n->is_put && (n->temporary || n->work->stores_only || n->error)) {
         /* What only the store reads (indices, values) must stay until then. */
         if (!n->work->stores_only) release_inputs(core, n);
@@ -165,7 +171,8 @@ static bool make_room(vp__node *n) {
     }
     if (n->work->stores_only) return true;
     /* acquire: when only our own mark is left, all earlier accesses are over. */
-    if (n->fits && atomic_load_explicit(&n->waits[VP__WAIT_STORE], memory_order_acquire) == 1) {
+    if (n->fits &&
+        atomic_load_explicit(&n->waits[VP__WAIT_STORE], memory_order_acquire) == 1) {
         /* A renamed buffer's first writer allocates; nobody else can be here then. */
         if (!vp__storage_allocate(n->result)) return false;
         n->out = atomic_load_explicit(&n->result->host, memory_order_relaxed) +
@@ -188,7 +195,8 @@ static void start(vp__core *core, vp__node *n) {
     if (n->home != core->index) vp__count(&core->counters.moved, 1);
     if (!n->error) {
         vp__error *e = n->work->copies_poison ? NULL : vp__node_inherited(n);
-        if (e) vp__node_fail(n, vp__error_retain(e));
+        if (e)
+            vp__node_fail(n, vp__error_retain(e));
         else if (!make_room(n))
             vp__node_fail(n, vp__node_no_memory(n));
     }
@@ -213,8 +221,10 @@ void vp__node_run(vp__core *core, vp__node *n) {
     atomic_store_explicit(&core->busy, true, memory_order_relaxed);
     while (n) {
         /* acq_rel: exactly one taker starts the node; the others hold tickets. */
-        if (!atomic_exchange_explicit(&n->started, true, memory_order_acq_rel)) start(core, n);
-        else join(core, n);
+        if (!atomic_exchange_explicit(&n->started, true, memory_order_acq_rel))
+            start(core, n);
+        else
+            join(core, n);
         bool pause = atomic_load_explicit(&vp__workers_pause, memory_order_relaxed);
         n = vp__ready_take(core, !pause);
     }

@@ -11,7 +11,7 @@
 #include "net/tuning.h"
 
 typedef struct {
-    vp__segment seg;     /* of a late one */
+    vp__segment seg; /* of a late one */
     vp__cut cut;
     vp__arena arena;
     int phase;
@@ -20,7 +20,7 @@ typedef struct {
     vp__plan *plan;
     void *partial;
     size_t partial_bytes;
-    int64_t chunk;       /* elements of a flat piece */
+    int64_t chunk; /* elements of a flat piece */
     int64_t loop_out_strides[VP__MAXDIM];
     bool flat;
 } payload;
@@ -58,9 +58,10 @@ static void fill_args(vp__exec_args *a, const vp__part *p, const int64_t *loop_o
 static void shift(const vp__part *p, void *const *data, char *out, int64_t first,
                   void **shifted, char **shifted_out) {
     for (int i = 0; i < p->kernel.nleaves; i++)
-        shifted[i] = p->kernel.leaf[i].constant
-                         ? NULL
-                         : (char *)data[i] + first * vp__dtype[p->kernel.leaf[i].dtype].size;
+        shifted[i] =
+            p->kernel.leaf[i].constant
+                ? NULL
+                : (char *)data[i] + first * vp__dtype[p->kernel.leaf[i].dtype].size;
     *shifted_out = out + first * vp__dtype[p->kernel.result].size;
 }
 
@@ -115,12 +116,14 @@ vp__error *vp__segment_run(const vp__cut *cut, char *const *leaf_data, char *out
         if (!last) {
             to = temps[k] = vp__pool_alloc((size_t)p->out_bytes);
             if (!to)
-                return vp__error_new(VP_ERR_MEMORY, where, "out of memory for a temporary");
+                return vp__error_new(VP_ERR_MEMORY, where,
+                                     "out of memory for a temporary");
             made = k + 1;
         }
         error = run_part(p, data, to, last ? strides : NULL, core, where);
     }
-    for (int k = 0; k < made; k++) vp__pool_free(temps[k], (size_t)cut->part[k]->out_bytes);
+    for (int k = 0; k < made; k++)
+        vp__pool_free(temps[k], (size_t)cut->part[k]->out_bytes);
     return error;
 }
 
@@ -128,15 +131,17 @@ vp__error *vp__segment_run(const vp__cut *cut, char *const *leaf_data, char *out
 
 static int64_t piece_elements(const vp__node *n, const vp__part *p) {
     double ns = p->cost * vp__cost_factor(n->key) / (double)(p->count > 0 ? p->count : 1);
-    if (vp__placeable == 1 || ns * (double)p->count < 2 * (double)vp__tuning.piece_ns) return INT64_MAX / 4;
+    if (vp__placeable == 1 || ns * (double)p->count < 2 * (double)vp__tuning.piece_ns)
+        return INT64_MAX / 4;
     return (int64_t)((double)vp__tuning.piece_ns / ns) + 1;
 }
 
-static void part_data(const vp__node *n, const payload *w, const vp__part *p, void **data) {
+static void part_data(const vp__node *n, const payload *w, const vp__part *p,
+                      void **data) {
     for (int i = 0; i < p->kernel.nleaves; i++)
         data[i] = p->kernel.leaf[i].constant ? NULL
-                  : p->source[i] >= 0        ? (void *)vp__input_data(&n->in[p->source[i]])
-                                             : w->temps[~p->source[i]];
+                  : p->source[i] >= 0 ? (void *)vp__input_data(&n->in[p->source[i]])
+                                      : w->temps[~p->source[i]];
 }
 
 static bool is_last(const payload *w) { return w->phase + 1 == w->cut.nparts; }
@@ -152,7 +157,8 @@ static void open_part(vp__node *n) {
     if (!is_last(w)) {
         w->temps[w->phase] = vp__pool_alloc((size_t)p->out_bytes);
         if (!w->temps[w->phase]) goto no_memory;
-        memcpy(w->loop_out_strides, p->loop_out_strides, (size_t)p->ndim * sizeof(int64_t));
+        memcpy(w->loop_out_strides, p->loop_out_strides,
+               (size_t)p->ndim * sizeof(int64_t));
     } else {
         spread_strides(p, n->out_strides, w->loop_out_strides);
     }

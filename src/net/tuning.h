@@ -9,15 +9,15 @@
 #include <stdint.h>
 
 typedef struct {
-    int64_t inline_ns;        /* ready segments up to this cost run on the caller */
-    int64_t inline_elements;  /* likewise library work up to this size */
-    int64_t piece_ns;         /* a piece of a big node should take about this long */
-    int64_t flat_grain;       /* pieces of flat parts are multiples of this many elements */
-    int64_t copy_bytes;       /* up to this, a write with pending readers renames */
-    int64_t max_nodes;        /* in flight, before the issuer helps */
-    int64_t wake_ns;          /* unstarted work that is worth waking a worker for */
-    int64_t spin_ns;          /* how long an idle worker looks around before it naps */
-    int naps;                 /* how often it naps before it sleeps for good */
+    int64_t inline_ns;       /* ready segments up to this cost run on the caller */
+    int64_t inline_elements; /* likewise library work up to this size */
+    int64_t piece_ns;        /* a piece of a big node should take about this long */
+    int64_t flat_grain; /* pieces of flat parts are multiples of this many elements */
+    int64_t copy_bytes; /* up to this, a write with pending readers renames */
+    int64_t max_nodes;  /* in flight, before the issuer helps */
+    int64_t wake_ns;    /* unstarted work that is worth waking a worker for */
+    int64_t spin_ns;    /* how long an idle worker looks around before it naps */
+    int naps;           /* how often it naps before it sleeps for good */
 } vp__tuning_t;
 
 extern vp__tuning_t vp__tuning;

@@ -34,8 +34,10 @@ static void wait_event(vp__event *e) {
         }
         uint64_t now = vp__clock_ticks();
         if (!idle_since) idle_since = now;
-        if (vp__clock_ns(now - idle_since) < SPIN_NS) vp__spin_pause();
-        else vp__core_sleep(core, &e->done, NAP_NS);
+        if (vp__clock_ns(now - idle_since) < SPIN_NS)
+            vp__spin_pause();
+        else
+            vp__core_sleep(core, &e->done, NAP_NS);
     }
     vp__trace(VP__TR_WAIT_END, 0, "wait", 0);
 }
@@ -57,8 +59,10 @@ void vp__wait_sized(vp__storage *s) {
             if (!help(e.core)) vp__spin_pause();
         return;
     }
-    if (vp__waitlist_push(&s->late->sized, w)) wait_event(&e);
-    else vp__waiter_free(w);
+    if (vp__waitlist_push(&s->late->sized, w))
+        wait_event(&e);
+    else
+        vp__waiter_free(w);
 }
 
 vp__error *vp__observe(vp__storage *s, const vp__region *r, vp__group **group) {
@@ -77,8 +81,9 @@ vp__error *vp__observe(vp__storage *s, const vp__region *r, vp__group **group) {
         help(e.core);
     }
     /* Drop what attaching held; with nothing left to wait for, done stays unset and unused. */
-    int left = atomic_fetch_sub_explicit(&e.remaining, ATTACHING - waits,
-                                         memory_order_acq_rel) - (ATTACHING - waits);
+    int left =
+        atomic_fetch_sub_explicit(&e.remaining, ATTACHING - waits, memory_order_acq_rel) -
+        (ATTACHING - waits);
     if (left > 0) wait_event(&e);
     return vp__error_retain(vp__storage_error(s, r, sequence));
 }
@@ -99,15 +104,19 @@ void vp__drain(void) {
         }
         uint64_t now = vp__clock_ticks();
         if (!idle_since) idle_since = now;
-        if (vp__clock_ns(now - idle_since) < SPIN_NS) vp__spin_pause();
-        else vp__core_sleep(core, NULL, SPIN_NS);
+        if (vp__clock_ns(now - idle_since) < SPIN_NS)
+            vp__spin_pause();
+        else
+            vp__core_sleep(core, NULL, SPIN_NS);
     }
 }
 
 static bool has_room(int64_t bytes) {
-    if (atomic_load_explicit(&vp__nodes_in_flight, memory_order_relaxed) >= vp__tuning.max_nodes)
+    if (atomic_load_explicit(&vp__nodes_in_flight, memory_order_relaxed) >=
+        vp__tuning.max_nodes)
         return false;
-    int64_t promised = atomic_load_explicit(&vp__bytes_promised, memory_order_relaxed) + bytes;
+    int64_t promised =
+        atomic_load_explicit(&vp__bytes_promised, memory_order_relaxed) + bytes;
     int64_t limit = vp__config_get()->memory;
     if (promised < limit / 16) return true; /* too little to look closer */
     vp__pool_stat stat;

@@ -39,9 +39,10 @@ typedef void (*vp__fill_fn)(void *out, const void *element, int64_t n);
  *  - at last the lanes are folded: l with l + lanes/2, then halves of that.
  * A lane without elements holds the identity, which must be neutral bit for bit
  * (-0.0 for a sum). Where the order of folding cannot change the result (integers, truth,
- * positions) there is one lane and the tree is free. A NaN result of sum, prod, min or max
- * is always the positive quiet NaN, because which of several NaNs survives an addition is
- * the compiler's choice. */
+ * positions, the order of complex numbers) there is one lane and the tree is free. A NaN
+ * that sum or prod gives, or min or max of floats, is always the positive quiet one,
+ * because which of several NaNs survives an addition is the compiler's choice. min and max
+ * of complex numbers give the first element that has a NaN as it is. */
 enum { VP__REDUCE_BLOCK = 128, VP__REDUCE_CHUNK = 64 * VP__REDUCE_BLOCK };
 
 typedef struct {
