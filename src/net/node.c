@@ -243,6 +243,8 @@ static void sized(vp__node *n) {
         else if (!n->is_put)
             vp__node_publish_size(n);
     }
+    if (n->is_put || !n->result->late)
+        vp__trace(VP__TR_SIZED, n->id, n->name, (uint64_t)n->result->bytes);
     promise(n);
     if (n->is_put && !n->error && !n->work->stores_only && !n->fits) check_fit(n);
     wait_for_stage(n, VP__WAIT_CONFIG);
@@ -285,6 +287,7 @@ void vp__node_submit(vp__node *n) {
     enter_reads(n);
     enter_write(n);
     if (n->is_sized && inputs_configured(n)) {
+        vp__trace(VP__TR_SIZED, n->id, n->name, (uint64_t)n->result->bytes);
         promise(n);
         placed(n);
     } else {

@@ -213,7 +213,7 @@ bool fuzz_tuned_for_gates(uint64_t seed) {
 
 uint64_t fuzz_companion(uint64_t seed) {
     uint64_t r = tuning_random(seed) + 1;
-    if (!fuzz_chance(&r, 25)) return 0;
+    if (!fuzz_chance(&r, 25) || seed & companion) return 0;
     return seed | companion;
 }
 

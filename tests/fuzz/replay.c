@@ -107,6 +107,17 @@ static void minimise(replay *r, bool *kept) {
     }
 }
 
+/* Of two programs that run side by side, one may be enough. */
+static void choose_culprit(replay *r) {
+    uint64_t seed = r->p.seed, other = fuzz_companion(seed);
+    r->alone = true;
+    if (!other || fails(r, NULL, r->o->attempts, false)) return;
+    fuzz_generate(&r->p, other, r->o->size);
+    if (fails(r, NULL, r->o->attempts, false)) return;
+    fuzz_generate(&r->p, seed, r->o->size);
+    r->alone = false;
+}
+
 /* Instructions whose operands were left out do nothing; they need not be shown. */
 static void prune(const fuzz_program *p, bool *kept) {
     for (int i = 0; i < p->count; i++) {
@@ -156,14 +167,14 @@ int fuzz_replay(const fuzz_options *o, uint64_t seed, bool small) {
     bool failed = fails(&r, NULL, o->attempts, true), reduced = false;
     if (failed && small) {
         r.want = kind_of(r.way, &r.bad);
-        r.alone = true;
-        if (!fails(&r, NULL, o->attempts, false)) r.alone = false;
+        choose_culprit(&r);
         minimise(&r, kept);
         prune(&r.p, kept);
         reduced = fails(&r, kept, o->attempts * 5, false);
         fuzz_print(&r.p, reduced ? kept : NULL);
         failed = reduced || fails(&r, NULL, o->attempts * 5, true);
     }
+    seed = r.p.seed;
     if (fuzz_companion(seed) && !r.alone)
         printf("/* Another thread issues the program of seed %llu beside it. */\n",
                (unsigned long long)fuzz_companion(seed));
