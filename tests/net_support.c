@@ -115,7 +115,7 @@ void vp__test_no_leak(const char *file, int line, int64_t base) {
                       (long long)bytes, (long long)(bytes - base));
 }
 
-/* --- checks on arrays ------------------------------------------------------------------ */
+/* --- checks on arrays --------------------------------------------------------------- */
 
 void vp__test_ok(const char *file, int line, const char *text, vp_status status) {
     if (status != VP_OK)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the tests of the net and of the interface share: gated instructions as the program
- * sees them, and checks that read an array and say what was expected of it. Expected values
- * are given by the test, never by the library.
+ * sees them, and checks that read an array and say what was expected of it. Expected
+ * values are given by the test, never by the library.
  */
 #ifndef VP_TESTS_NET_SUPPORT_H
 #define VP_TESTS_NET_SUPPORT_H
@@ -67,7 +67,7 @@ int64_t vp__test_bytes_now(void);
 #define VP_CHECK_NO_LEAK(base) vp__test_no_leak(__FILE__, __LINE__, base)
 void vp__test_no_leak(const char *file, int line, int64_t base);
 
-/* --- checks on arrays ------------------------------------------------------------------ */
+/* --- checks on arrays --------------------------------------------------------------- */
 
 /* An observer succeeded, or failed with a status and a message that contains a part. */
 #define VP_CHECK_OK(call) vp__test_ok(__FILE__, __LINE__, #call, call)

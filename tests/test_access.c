@@ -30,7 +30,7 @@ static uint64_t next_random(void) {
 
 static int64_t below(int64_t n) { return (int64_t)(next_random() % (uint64_t)n); }
 
-/* --- regions --------------------------------------------------------------------------- */
+/* --- regions ------------------------------------------------------------------------ */
 
 enum { SPACE = 4096, AXES = 4 };
 
@@ -219,7 +219,7 @@ VP_TEST(nothing_and_everything) {
     VP_CHECK(vp__region_overlaps(&hull, &far));
 }
 
-/* --- the log --------------------------------------------------------------------------- */
+/* --- the log ------------------------------------------------------------------------ */
 
 static vp__region interval(int64_t lo, int64_t hi) {
     return (vp__region){lo, hi, 0, 0, 0};
@@ -434,7 +434,7 @@ VP_TEST(without_memory_nothing_is_entered) {
     }
 }
 
-/* --- many threads ---------------------------------------------------------------------- */
+/* --- many threads ------------------------------------------------------------------- */
 
 enum { THREADS = 4, PLACES = 16, ROUNDS = 50000 };
 

@@ -23,7 +23,7 @@ static vp_array grid(void) {
     return vp_let(vp_reshape(vp__test_counting(12), vp_shape(3, 4)));
 }
 
-/* --- views ----------------------------------------------------------------------------- */
+/* --- views -------------------------------------------------------------------------- */
 
 VP_TEST(views_write_through) {
     vp_array a = grid();
@@ -140,7 +140,7 @@ VP_TEST(rebinding_changes_type_and_shape) {
     VP_CHECK_VALUES(a, 2.5);
 }
 
-/* --- storage orders -------------------------------------------------------------------- */
+/* --- storage orders ----------------------------------------------------------------- */
 
 VP_TEST(results_keep_the_storage_order) {
     vp_array c = vp_let(vp_ones(VP_F64, vp_shape(3, 4)));
@@ -179,7 +179,7 @@ VP_TEST(the_storage_order_does_not_change_values) {
     VP_CHECK_VALUES(vp_counter(VP_I64, vp_fshape(2, 2), 0, 1), 0, 2, 1, 3);
 }
 
-/* --- no axes, many axes, no elements --------------------------------------------------- */
+/* --- no axes, many axes, no elements ------------------------------------------------ */
 
 VP_TEST(arrays_without_axes) {
     vp_array a = vp_let(vp_full(VP_F32, vp_scalar_shape(), 2.5));
@@ -267,7 +267,7 @@ VP_TEST(arrays_without_elements) {
     VP_CHECK_VALUES(a, 0, 1, 2);
 }
 
-/* --- strides --------------------------------------------------------------------------- */
+/* --- strides ------------------------------------------------------------------------ */
 
 VP_TEST(negative_and_zero_strides) {
     vp_array a = grid();
@@ -288,7 +288,7 @@ VP_TEST(negative_and_zero_strides) {
                     5, 41, 1, 5);
 }
 
-/* --- the user's memory ----------------------------------------------------------------- */
+/* --- the user's memory -------------------------------------------------------------- */
 
 static void count_release(void *context, void *memory) {
     (void)memory;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What programs do wrong: stale, foreign, used-up and uninitialised handles, NULL, absurd
- * shapes and sizes, wrong types. Each gives a clear error at the user's line, loses nothing,
- * leaks nothing, and the program can go on.
+ * shapes and sizes, wrong types. Each gives a clear error at the user's line, loses
+ * nothing, leaks nothing, and the program can go on.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -132,7 +132,7 @@ VP_TEST(nonsense_arrays) {
     check_handle((vp_array){0, 2}, "this is not an array");
 }
 
-/* --- expressions ----------------------------------------------------------------------- */
+/* --- expressions -------------------------------------------------------------------- */
 
 VP_TEST(expressions_used_twice) {
     vp_scope s = vp_begin();
@@ -219,7 +219,7 @@ VP_TEST(foreign_expressions) {
     VP_CHECK_EQ((int)vp_error(), (int)VP_OK); /* errors are each thread's own */
 }
 
-/* --- NULL ------------------------------------------------------------------------------ */
+/* --- NULL --------------------------------------------------------------------------- */
 
 VP_TEST(null_pointers) {
     int64_t base = vp__test_bytes_now();
@@ -252,7 +252,7 @@ VP_TEST(an_instruction_without_a_line) {
         VP_ERR_SHAPE, "(2,) and (3,)");
 }
 
-/* --- shapes and sizes ------------------------------------------------------------------ */
+/* --- shapes and sizes --------------------------------------------------------------- */
 
 VP_TEST(absurd_shapes) {
     int64_t base = vp__test_bytes_now();
@@ -370,7 +370,7 @@ VP_TEST(more_memory_than_there_is) {
     vp_end(s);
 }
 
-/* --- types ----------------------------------------------------------------------------- */
+/* --- types -------------------------------------------------------------------------- */
 
 VP_TEST(types_that_are_none) {
     int64_t base = vp__test_bytes_now();
@@ -430,7 +430,7 @@ VP_TEST(operations_that_are_none) {
     VP_CHECK_VALUES(a, 0, 1);
 }
 
-/* --- errors themselves ----------------------------------------------------------------- */
+/* --- errors themselves -------------------------------------------------------------- */
 
 VP_TEST(the_last_error_is_kept_until_cleared) {
     vp_scope outer = vp_begin();

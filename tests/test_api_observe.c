@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looking at results: reading, single numbers, mapping, printing; and scopes, which decide
- * how long things live.
+ * Looking at results: reading, single numbers, mapping, printing; and scopes, which
+ * decide how long things live.
  */
 #define _GNU_SOURCE
 #include <complex.h>
@@ -83,7 +83,7 @@ VP_TEST(sizes_do_not_use_expressions_up) {
     VP_CHECK_EQ(vp_dtype_of(2), VP_I64);
 }
 
-/* --- mapping --------------------------------------------------------------------------- */
+/* --- mapping ------------------------------------------------------------------------ */
 
 /* What the program writes while a large or small array is mapped shows in the array and
  * not in what was mapped. */
@@ -153,7 +153,7 @@ VP_TEST(mapping_outlives_the_name) {
     vp_unmap(NULL);
 }
 
-/* --- printing -------------------------------------------------------------------------- */
+/* --- printing ----------------------------------------------------------------------- */
 
 /* What vp_print writes to standard output; valid until the next call. */
 static const char *printed(vp_operand x) {
@@ -192,7 +192,7 @@ VP_TEST(printing) {
     VP_CHECK_LT(strlen(PRINTED(vp_zeros(VP_I8, vp_shape(1000, 1000)))), 1000);
 }
 
-/* --- scopes ---------------------------------------------------------------------------- */
+/* --- scopes ------------------------------------------------------------------------- */
 
 VP_TEST(scopes_free_what_was_named_in_them) {
     int64_t base = vp__test_bytes_now();

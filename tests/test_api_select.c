@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Selections: every kind of item, alone and mixed, for reading and for writing. Where axes
- * of index arrays go in the result is NumPy's rule: in place when the arrays stand side by
- * side (an integer counts as one of them), in front when something stands between.
+ * Selections: every kind of item, alone and mixed, for reading and for writing. Where
+ * axes of index arrays go in the result is NumPy's rule: in place when the arrays stand
+ * side by side (an integer counts as one of them), in front when something stands
+ * between.
  */
 #include "tests/net_support.h"
 
@@ -174,7 +175,7 @@ VP_TEST(find_and_nonzero) {
     VP_CHECK_SHAPE(vp_find(vp_mul(a, 0.0)), 0);
 }
 
-/* --- writing --------------------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------------------ */
 
 VP_TEST(writing_by_integers_and_ranges) {
     vp_array a = vp_let(vp_zeros(VP_I64, vp_shape(3, 4)));

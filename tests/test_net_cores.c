@@ -33,7 +33,7 @@ VP_TEST(first_call_may_be_a_number) {
     VP_CHECK_EQ(atomic_load(&vp__core_count), 2);
 }
 
-/* --- where chains run ------------------------------------------------------------------ */
+/* --- where chains run --------------------------------------------------------------- */
 
 typedef struct {
     double when;
@@ -131,8 +131,8 @@ static int lines_with(const char *path, const char *part) {
     return count;
 }
 
-/* Every node is in the trace with its whole life; one that is gated is sized and placed and
- * has not run. */
+/* Every node is in the trace with its whole life; one that is gated is sized and placed
+ * and has not run. */
 VP_TEST(the_trace_shows_every_life) {
     char path[64];
     snprintf(path, sizeof path, "/tmp/vproc-cores-%ld.json", (long)getpid());
@@ -219,7 +219,7 @@ VP_TEST(costs_converge) {
     vp_end(s);
 }
 
-/* --- waiting and splitting ------------------------------------------------------------- */
+/* --- waiting and splitting ---------------------------------------------------------- */
 
 VP_TEST(a_waiting_caller_works) {
     vp__test_threads(1);
@@ -285,7 +285,7 @@ VP_TEST(tiny_pieces_are_right) {
     vp_end(s);
 }
 
-/* --- the environment ------------------------------------------------------------------- */
+/* --- the environment ---------------------------------------------------------------- */
 
 VP_TEST(nothing_runs_inline_when_asked_not_to) {
     setenv("VP_INLINE", "0", 1);
@@ -340,7 +340,7 @@ VP_TEST(sync_runs_one_instruction_at_a_time) {
     vp_end(s);
 }
 
-/* --- sleeping -------------------------------------------------------------------------- */
+/* --- sleeping ----------------------------------------------------------------------- */
 
 VP_TEST(an_idle_processor_uses_no_time) {
     vp__test_threads(4);
@@ -402,7 +402,7 @@ VP_TEST(small_work_gets_done_while_the_caller_sleeps) {
     vp_end(s);
 }
 
-/* --- issuing threads ------------------------------------------------------------------- */
+/* --- issuing threads ---------------------------------------------------------------- */
 
 static void *issue_alone(void *argument) {
     double k = (double)(intptr_t)argument;
@@ -438,8 +438,8 @@ VP_TEST(issuing_threads_without_inlining) { check_issuers(2, "0"); }
 VP_TEST(issuing_threads_and_no_worker) { check_issuers(1, "0"); }
 
 /* Unsynchronised writers of one array: some interleaving, never corruption. Every element
- * is always a whole value that some thread wrote, and rows written whole stay in one piece
- * as far as one instruction goes. */
+ * is always a whole value that some thread wrote, and rows written whole stay in one
+ * piece as far as one instruction goes. */
 enum { ROWS = 8, WIDTH = 400, WRITES = 300 };
 static vp_array matrix;
 

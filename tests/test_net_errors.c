@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Late errors: an index out of bounds, sizes that turn out not to fit. They poison the
- * value and what is computed from it, a failed write poisons its target, and whoever looks
- * hears which instruction at which line caused it. A whole overwrite heals. The text is the
- * same whichever way the program runs.
+ * value and what is computed from it, a failed write poisons its target, and whoever
+ * looks hears which instruction at which line caused it. A whole overwrite heals. The
+ * text is the same whichever way the program runs.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -103,7 +103,7 @@ VP_TEST(a_selection_by_late_indices_poisons) {
     VP_CHECK_OK(vp_sync());
 }
 
-/* --- sizes that come late -------------------------------------------------------------- */
+/* --- sizes that come late ----------------------------------------------------------- */
 
 VP_TEST(sizes_that_do_not_fit_poison) {
     vp_scope outer = vp_begin();
@@ -173,7 +173,7 @@ VP_TEST(the_least_of_nothing_poisons) {
     VP_CHECK_OK(vp_sync());
 }
 
-/* --- failed writes --------------------------------------------------------------------- */
+/* --- failed writes ------------------------------------------------------------------ */
 
 VP_TEST(a_failed_write_poisons_its_target) {
     vp_scope outer = vp_begin();
@@ -331,7 +331,7 @@ VP_TEST(the_first_of_several_errors_is_told) {
     VP_CHECK_OK(vp_sync());
 }
 
-/* --- the same text everywhere ---------------------------------------------------------- */
+/* --- the same text everywhere ------------------------------------------------------- */
 
 /* Errors of all kinds; what the program hears of each, line by line. */
 static void collect(FILE *out) {

@@ -135,7 +135,7 @@ VP_TEST(every_input_gates_computing) {
     }
 }
 
-/* --- sizes ----------------------------------------------------------------------------- */
+/* --- sizes -------------------------------------------------------------------------- */
 
 VP_TEST(size_is_known_before_the_result) {
     vp__gate gate;
@@ -257,7 +257,8 @@ VP_TEST(a_late_size_runs_down_the_chain_before_any_result) {
     VP_CHECK_OK(vp_sync());
 }
 
-/* Selecting from a value of unknown size says nothing about what the program does next. */
+/* Selecting from a value of unknown size says nothing about what the program does
+ * next. */
 VP_TEST(selecting_from_a_late_size_does_not_wait) {
     vp_scope outer = vp_begin();
     vp__gate size, run;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A write whose right side reads the same array at other places: it sees the contents from
- * before the write, whole, however large the array is, whether it is computed at once, as a
- * node, in many pieces on several threads, or behind a gate.
+ * A write whose right side reads the same array at other places: it sees the contents
+ * from before the write, whole, however large the array is, whether it is computed at
+ * once, as a node, in many pieces on several threads, or behind a gate.
  */
 #include <stdlib.h>
 #include <string.h>

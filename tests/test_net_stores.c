@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing into part of an array. Inputs gate computing, earlier accesses to the target gate
- * only the store; stores to one place stay in the order of the program, stores to different
- * places do not wait for each other, and a loop that walks an array costs the same per step
- * however many steps are pending.
+ * Writing into part of an array. Inputs gate computing, earlier accesses to the target
+ * gate only the store; stores to one place stay in the order of the program, stores to
+ * different places do not wait for each other, and a loop that walks an array costs the
+ * same per step however many steps are pending.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -19,8 +19,8 @@ static void note_release(void *context, void *memory) {
     atomic_store((_Atomic bool *)context, true);
 }
 
-/* Store 0 is gated. The right side of store 1, which overlaps it, is computed all the same:
- * its operand, which nobody else holds, is let go. */
+/* Store 0 is gated. The right side of store 1, which overlaps it, is computed all the
+ * same: its operand, which nobody else holds, is let go. */
 VP_TEST(right_side_completes_while_the_store_before_is_gated) {
     vp__test_threads(2);
     static double operand[LARGE], expected[LARGE];
@@ -85,7 +85,7 @@ VP_TEST(stores_stay_in_order_when_values_do_not) {
                     10, 10, 10, 10, 10, 10, 10, 10, 0);
 }
 
-/* --- disjoint writes ------------------------------------------------------------------- */
+/* --- disjoint writes ---------------------------------------------------------------- */
 
 VP_TEST(disjoint_writes_do_not_wait_for_each_other) {
     vp__gate gate;
@@ -141,7 +141,7 @@ VP_TEST(rows_and_columns_do_not_wait_for_each_other) {
     check_lines(vp_fshape(200, 200), false);
 }
 
-/* --- constant cost --------------------------------------------------------------------- */
+/* --- constant cost ------------------------------------------------------------------ */
 
 enum { PENDING = 20000 };
 
@@ -157,9 +157,9 @@ static int by_size(const void *a, const void *b) {
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Issues PENDING writes, the i-th by write(i), and checks that late ones take about as long
- * as early ones: what is pending must not be searched. Medians over stretches of writes,
- * since now and then the system spends milliseconds on a page. */
+/* Issues PENDING writes, the i-th by write(i), and checks that late ones take about as
+ * long as early ones: what is pending must not be searched. Medians over stretches of
+ * writes, since now and then the system spends milliseconds on a page. */
 static void check_linear(void (*write)(void *context, int i), void *context) {
     enum { STRETCHES = 40, LENGTH = PENDING / STRETCHES };
     double took[STRETCHES];
@@ -255,7 +255,7 @@ VP_TEST_TIMEOUT(pending_reads_and_writes_cost_the_same, 60) {
     VP_CHECK_VALUES(vp_get(w.target, vp_range(9998, 10001)), 9999, 10000, 10001);
 }
 
-/* --- reading what was just written ----------------------------------------------------- */
+/* --- reading what was just written -------------------------------------------------- */
 
 static void write_next(void *context, int i) {
     walk *w = context;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reads before writes survive: whoever read an array, by name, through a view or in an
- * expression that is still open, sees what was there when the program said so, whatever the
- * program wrote next. Large arrays are not copied for it, small ones are.
+ * expression that is still open, sees what was there when the program said so, whatever
+ * the program wrote next. Large arrays are not copied for it, small ones are.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -202,7 +202,8 @@ VP_TEST(copies_are_lazy) {
     VP_CHECK_VALUES(vp_get(z, vp_until(4)), 0, 1, 2, 8);
 }
 
-/* The loop of K-means: a version is shared once, then a large array is written in place. */
+/* The loop of K-means: a version is shared once, then a large array is written in
+ * place. */
 VP_TEST(a_loop_of_partial_writes_copies_at_most_once) {
     enum { N = 1 << 18 };
     vp_array classes = vp__test_counting(N), old = vp_let(vp_zeros(VP_F64, vp_shape(N)));
@@ -222,7 +223,7 @@ VP_TEST(a_loop_of_partial_writes_copies_at_most_once) {
     VP_CHECK_VALUES(vp_get(old, vp_range(498, 502)), 500, 501, 500, 501);
 }
 
-/* --- borrowed memory is never renamed -------------------------------------------------- */
+/* --- borrowed memory is never renamed ----------------------------------------------- */
 
 VP_TEST(readers_of_borrowed_memory_see_the_old_value) {
     enum { N = 64 };

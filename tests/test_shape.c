@@ -132,8 +132,8 @@ static int64_t offset_of(int64_t index, int ndim, const int64_t *dims,
     return offset;
 }
 
-/* Random views under random new shapes: where a reshape needs no copy, every element is at
- * the same place; and what is compact never needs one. */
+/* Random views under random new shapes: where a reshape needs no copy, every element is
+ * at the same place; and what is compact never needs one. */
 VP_TEST(reshapes_keep_every_element) {
     int kept = 0;
     for (int k = 0; k < 100000; k++) {

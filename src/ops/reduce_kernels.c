@@ -21,14 +21,6 @@
 #define VP__CAT(a, b) VP__PASTE3(a, b)
 #define VP__ALIGNED __attribute__((aligned(64)))
 
-/* For loops that memory bounds: 256-bit vectors stream faster from the outer caches than
- * 512-bit ones on Zen 4, and are no slower from L1. */
-#if defined __AVX512F__ && defined __GNUC__ && !defined __clang__
-#define VP__STREAMS __attribute__((target("prefer-vector-width=256")))
-#else
-#define VP__STREAMS
-#endif
-
 /* Elements among which a position is looked for at once. */
 #define VP__ARG_RUN(T) (sizeof(T) > 1 ? (int)(16384 / sizeof(T)) : VP__REDUCE_CHUNK)
 

@@ -176,7 +176,7 @@ void fuzz_generate(fuzz_program *p, uint64_t seed, fuzz_size size) {
     g.p = p;
     g.r = seed * 0x2545f4914f6cdd1du + 77;
     g.mistakes = fuzz_chance(&g.r, 30) ? 2 + fuzz_below(&g.r, 8) : 0;
-    g.budget = size == FUZZ_SMALL ? 8000 : 50000;
+    g.budget = size == FUZZ_SMALL ? 12000 : 50000;
     g.gates = fuzz_tuned_for_gates(seed) && fuzz_chance(&g.r, 60);
     g.depth = g.gates_open = g.maps_open = 0;
     for (int i = 0; i < 4; i++) g.palette[i] = 1 + fuzz_below(&g.r, i < 2 ? 5 : 20);

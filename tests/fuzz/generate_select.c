@@ -193,17 +193,12 @@ static fuzz_instruction *add_get(fuzz_gen *g, fuzz_operand x, bool late,
     return n;
 }
 
-/* Index arrays can multiply a shape; nobody wants such results here. */
-static bool is_modest(const fuzz_gen *g, const fuzz_shape *s) {
-    return s->ndim <= 6 && fuzz_elements(s) <= g->budget;
-}
-
 bool fuzz_step_get(fuzz_gen *g) {
     int x = fuzz_pick_or_make(g, FUZZ_ANY);
     fuzz_shape s = fuzz_shape_of(&g->v[x]);
     choice c;
     choose(g, &c, &s, x, true);
-    if (!is_modest(g, &c.result)) return true; /* its index arrays are left over */
+    if (!fuzz_is_modest(g, &c.result)) return true; /* its index arrays are left over */
     const fuzz_var v = g->v[x];
     add_get(g, fuzz_use(g, x), s.late && c.fancy, &c);
     fuzz_define(g, (vp_dtype)v.dtype, &c.result)->plain =
@@ -238,7 +233,7 @@ bool fuzz_step_take(fuzz_gen *g) {
     for (int i = 0; i < axis; i++) r.dims[r.ndim++] = s.dims[i];
     for (int i = 0; i < own.ndim; i++) r.dims[r.ndim++] = own.dims[i];
     for (int i = axis + 1; i < s.ndim; i++) r.dims[r.ndim++] = s.dims[i];
-    if (!is_modest(g, &r)) return true;
+    if (!fuzz_is_modest(g, &r)) return true;
     fuzz_instruction *n = fuzz_add(g, FUZZ_TAKE);
     n->in[0] = base;
     n->in[1] = where;
@@ -284,7 +279,7 @@ bool fuzz_step_put(fuzz_gen *g) {
     fuzz_shape s = fuzz_shape_of(&v), own;
     choice c;
     choose(g, &c, &s, a, true);
-    if (!is_modest(g, &c.result)) return true;
+    if (!fuzz_is_modest(g, &c.result)) return true;
     vp_dtype t;
     /* A late value rarely fits, but where it does nothing else shows as much. */
     fuzz_operand value;

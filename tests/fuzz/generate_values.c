@@ -295,7 +295,7 @@ bool fuzz_step_matmul(fuzz_gen *g) {
     if (b.ndim > 1) b.dims[b.ndim - 1] = n;
     int64_t rows = a.ndim > 1 ? fuzz_elements(&a) / (k ? k : 1) : 1;
     if (fuzz_elements(&a) * n > 40 * g->budget || rows * n > g->budget ||
-        fuzz_elements(&b) > g->budget)
+        !fuzz_is_modest(g, &b))
         return false;
     fuzz_operand in[2] = {fuzz_use(g, x)};
     vp_dtype other = fuzz_chance(&g->r, 70) ? t : fuzz_dtype_random(g);

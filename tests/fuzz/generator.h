@@ -51,6 +51,9 @@ fuzz_instruction *fuzz_add(fuzz_gen *g, fuzz_kind kind);
 fuzz_var *fuzz_define(fuzz_gen *g, vp_dtype dtype, const fuzz_shape *s);
 
 int64_t fuzz_elements(const fuzz_shape *s);
+/* Whether an array of this shape, and what is computed along its axes (of which some may
+ * have no elements), stays within the budget. */
+bool fuzz_is_modest(const fuzz_gen *g, const fuzz_shape *s);
 fuzz_shape fuzz_shape_of(const fuzz_var *v);
 /* A shape within the budget. */
 fuzz_shape fuzz_shape_random(fuzz_gen *g);

@@ -30,6 +30,7 @@ static void usage(FILE *to) {
           "  --run SEED      run a program in this process as VP_SYNC and VP_THREADS "
           "say, for\n"
           "                  a debugger; print what it saw\n"
+          "  --times N       with --run: again and again in one process\n"
           "  --only LIST     with --run: only these instructions, such as 0,1,17\n"
           "  --attempts N    how often replaying tries (default 20)\n",
           to);
@@ -76,7 +77,7 @@ static void read_only(const char *list) {
     }
 }
 
-static int run_here(uint64_t seed, fuzz_size size) {
+static int run_here(uint64_t seed, fuzz_size size, int times) {
     static fuzz_program p;
     fuzz_generate(&p, seed, size);
     fuzz_print(&p, some ? only : NULL);
@@ -84,10 +85,12 @@ static int run_here(uint64_t seed, fuzz_size size) {
     char *text = malloc(FUZZ_TEXT);
     if (!text) return 1;
     fuzz_tune(&vp__tuning, seed);
-    fuzz_log log;
-    fuzz_log_init(&log, text, FUZZ_TEXT);
-    fuzz_run(&p, some ? only : NULL, &log);
-    fputs(text, stdout);
+    for (int i = 0; i < times; i++) {
+        fuzz_log log;
+        fuzz_log_init(&log, text, FUZZ_TEXT);
+        fuzz_run(&p, some ? only : NULL, &log);
+        fputs(text, stdout);
+    }
     free(text);
     return 0;
 }
@@ -106,6 +109,7 @@ int main(int argc, char **argv) {
     read_threads(&o, "1,2,4,8");
     enum { DRIVE, PRINT, REPLAY, MINIMISE, RUN } mode = DRIVE;
     uint64_t seed = 0;
+    int times = 1;
     for (int i = 1; i < argc; i++) {
         const char *option = argv[i], *value = argv[i + 1];
         if (!strcmp(option, "--keep-going")) {
@@ -147,6 +151,8 @@ int main(int argc, char **argv) {
             seed = number(value, option), mode = MINIMISE;
         else if (!strcmp(option, "--run"))
             seed = number(value, option), mode = RUN;
+        else if (!strcmp(option, "--times"))
+            times = (int)number(value, option);
         else if (!strcmp(option, "--only") && value)
             read_only(value);
         else
@@ -155,7 +161,7 @@ int main(int argc, char **argv) {
     if (o.jobs < 1 || o.jobs > 64) fail("--jobs must be from 1 to ", "64");
     if (o.count == 0) o.count = o.seconds > 0 ? UINT64_MAX : 10000;
     if (mode == DRIVE) return fuzz_drive(&o);
-    if (mode == RUN) return run_here(seed, o.size);
+    if (mode == RUN) return run_here(seed, o.size, times);
     if (mode != PRINT) return fuzz_replay(&o, seed, mode == MINIMISE);
     static fuzz_program p;
     fuzz_generate(&p, seed, o.size);

@@ -42,6 +42,15 @@ int64_t fuzz_elements(const fuzz_shape *s) {
     return n;
 }
 
+bool fuzz_is_modest(const fuzz_gen *g, const fuzz_shape *s) {
+    int64_t n = 1;
+    for (int i = 0; i < s->ndim; i++) {
+        n *= s->dims[i] > 1 ? s->dims[i] : 1;
+        if (n > g->budget) return false;
+    }
+    return s->ndim <= 6;
+}
+
 fuzz_shape fuzz_shape_of(const fuzz_var *v) {
     fuzz_shape s = {.ndim = v->ndim, .late = v->late, .bad = v->bad};
     memcpy(s.dims, v->dims, sizeof s.dims);
@@ -55,7 +64,7 @@ fuzz_shape fuzz_shape_random(fuzz_gen *g) {
     if (s.ndim == 0 && fuzz_chance(&g->r, 25)) s.ndim = 5 + fuzz_below(&g->r, 2);
     int64_t most = 40;
     if (fuzz_chance(&g->r, 20)) most = 400;
-    if (fuzz_chance(&g->r, g->budget > 20000 ? 30 : 5)) most = g->budget / 3;
+    if (fuzz_chance(&g->r, g->budget > 20000 ? 30 : 5)) most = g->budget;
     int64_t n = 1;
     for (int i = 0; i < s.ndim; i++) {
         int64_t d = fuzz_chance(&g->r, 70) ? g->palette[fuzz_below(&g->r, 4)]
@@ -196,14 +205,15 @@ fuzz_operand fuzz_scalar(fuzz_gen *g, vp_dtype like) {
 }
 
 /* Whether b may stand beside (or be stored into) a. */
-static bool suits(const fuzz_shape *a, const fuzz_shape *b, bool into, int64_t budget) {
+static bool suits(const fuzz_gen *g, const fuzz_shape *a, const fuzz_shape *b,
+                  bool into) {
     if (into && (b->ndim > a->ndim || (b->late && b->ndim > 0))) return false;
     fuzz_shape both = *a;
     if (!fuzz_shapes_meet(&both, b)) return false;
     if (into)
         for (int i = 0; i < a->ndim; i++)
             if (both.dims[i] != a->dims[i]) return false;
-    return fuzz_elements(&both) <= budget;
+    return fuzz_is_modest(g, &both);
 }
 
 /* The shape itself, or one that broadcasts to it. */
@@ -229,10 +239,10 @@ fuzz_operand fuzz_partner(fuzz_gen *g, const fuzz_shape *with, bool into, vp_dty
         int i = fuzz_pick(g, FUZZ_ANY);
         if (i < 0) break;
         fuzz_shape own = fuzz_shape_of(&g->v[i]);
-        if (!careless && !suits(with, &own, into, g->budget)) continue;
+        if (!careless && !suits(g, with, &own, into)) continue;
         fuzz_shape both = *with;
         fuzz_shapes_meet(&both, &own);
-        if (fuzz_elements(&both) > g->budget) continue;
+        if (!fuzz_is_modest(g, &both)) continue;
         *s = own;
         *dtype = (vp_dtype)g->v[i].dtype;
         return fuzz_use(g, i);
