@@ -40,7 +40,6 @@ static void complete(vp__core *core, vp__node *n) {
     if (n->temporary) vp__pool_free(n->temporary, (size_t)n->temporary_bytes);
     if (n->work->deinit) n->work->deinit(n);
     unpromise(n);
-    vp__trace(VP__TR_FINISH, n->id, n->name, 0);
     atomic_fetch_sub_explicit(&vp__cores[n->home]->ahead, (int64_t)n->cost,
                               memory_order_relaxed);
     vp__count(&core->counters.completed, 1);
@@ -66,7 +65,6 @@ static void store_copy(vp__node *n) {
 /* Everything before it in the target's log is done, and so is computing. */
 void vp__node_store(vp__node *n) {
     vp__core *core = vp__core_self();
-    vp__trace(VP__TR_STORE, n->id, n->name, 0);
     if (!n->error && !vp__storage_allocate(n->result))
         vp__node_fail(n, vp__node_no_memory(n));
     if (!n->error) {
@@ -75,12 +73,14 @@ void vp__node_store(vp__node *n) {
         else
             store_copy(n);
     }
+    vp__trace(VP__TR_STORE, n->id, n->name, 0);
     release_inputs(core, n);
     complete(core, n);
 }
 
 /* The value exists. */
 static void computed(vp__core *core, vp__node *n) {
+    vp__trace(VP__TR_FINISH, n->id, n->name, 0);
     if (!n->error)
         vp__cost_learn(n);
     else
@@ -154,8 +154,12 @@ static bool run_phase(vp__core *core, vp__node *n) {
 
 /* Goes on after a phase this thread finished, to the end of computing or of its part. */
 static void go_on(vp__core *core, vp__node *n) {
+    uint64_t id = n->id; /* without the last piece the node may be gone */
     while (!n->error && n->work->next && n->work->next(n, core))
-        if (!run_phase(core, n)) return;
+        if (!run_phase(core, n)) {
+            vp__trace(VP__TR_FINISH, id, NULL, 0);
+            return;
+        }
     computed(core, n);
 }
 
@@ -208,12 +212,23 @@ static void start(vp__core *core, vp__node *n) {
         computed(core, n);
         return;
     }
-    if (run_phase(core, n)) go_on(core, n);
+    uint64_t id = n->id; /* without the last piece the node may be gone */
+    if (run_phase(core, n))
+        go_on(core, n);
+    else
+        vp__trace(VP__TR_FINISH, id, NULL, 0);
 }
 
 /* Helps with the pieces of a node that somebody else started. */
 static void join(vp__core *core, vp__node *n) {
-    if (run_pieces(core, n)) go_on(core, n);
+    /* relaxed: a ticket that comes too late leaves no trace; taking a piece decides. */
+    if (atomic_load_explicit(&n->next_piece, memory_order_relaxed) > 0) {
+        vp__trace(VP__TR_START, n->id, n->name, 0);
+        if (run_pieces(core, n))
+            go_on(core, n);
+        else
+            vp__trace(VP__TR_FINISH, n->id, NULL, 0);
+    }
     vp__node_unref(n); /* the ticket */
 }
 
