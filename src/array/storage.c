@@ -25,8 +25,7 @@ static vp__storage *storage_init(vp__storage *s, int64_t bytes) {
     atomic_init(&s->poison, NULL);
     s->late = NULL;
     s->release = NULL;
-    memset(s->location, 0, sizeof s->location);
-    atomic_init(&s->valid, 1);
+    atomic_init(&s->remote, NULL);
     vp__log_init(&s->log);
     return s;
 }
@@ -92,6 +91,8 @@ static void storage_free(vp__storage *s) {
     }
     vp__log_deinit(&s->log);
     if (s->late) vp__pool_free(s->late, sizeof *s->late);
+    vp__remote *remote = atomic_load_explicit(&s->remote, memory_order_relaxed);
+    if (remote) remote->destroy(remote);
     char *host = atomic_load_explicit(&s->host, memory_order_relaxed);
     if (s->borrowed) {
         if (s->release) s->release(s->release_context, host);

@@ -20,7 +20,14 @@
 #include "base/error.h"
 #include "base/spin.h"
 
-enum { VP__LOCATIONS = 2 }; /* host memory, and one more for a second device */
+/* What a storage knows of its contents beyond the host's memory; the net has the rest. */
+typedef struct vp__remote {
+    vp__waitlist host; /* closed when the host's memory holds the contents */
+    void (*destroy)(struct vp__remote *remote);
+} vp__remote;
+
+/* `home` of contents that will be on device i: this - i. */
+enum { VP__HOME_ON_DEVICE = -2 };
 
 /* A failed write: everything that reads this region from `sequence` on is poisoned. Without
  * an error it is the mark of a whole overwrite, which hides what failed before it. */
@@ -47,18 +54,14 @@ typedef struct vp__storage {
     vp__spinlock lock;       /* guards the log, and changes of the poison list */
     bool borrowed, read_only;
     bool inline_data;     /* the elements follow this record in one block */
-    _Atomic int16_t home; /* core where the elements will be; a hint, so relaxed */
+    _Atomic int16_t home; /* where the elements will be: a core; a hint, so relaxed */
     int64_t bytes;        /* 0 until sized */
     _Atomic(char *) host; /* NULL until allocated */
     _Atomic(vp__poison *) poison;
     vp__late *late;
     void (*release)(void *context, void *memory); /* of borrowed memory; may be NULL */
     void *release_context;
-    struct {
-        void *memory;
-        int64_t uses;
-    } location[VP__LOCATIONS - 1]; /* beyond the host's */
-    _Atomic uint32_t valid;        /* bit i: location i holds the current elements */
+    _Atomic(vp__remote *) remote; /* NULL: only the host ever had the contents */
     vp__log log;
 } vp__storage;
 
@@ -97,6 +100,13 @@ void vp__storage_drop_capture(vp__storage *s);
 /* Makes sure the host memory exists. False without memory. Only the node that writes the
  * storage first calls it, so no two threads do at once. */
 bool vp__storage_allocate(vp__storage *s);
+
+/* Whether the host's memory holds what has been stored. acquire pairs with the publication of
+ * the remote part, and with the end of a fetch. */
+static inline bool vp__storage_is_on_host(vp__storage *s) {
+    vp__remote *r = atomic_load_explicit(&s->remote, memory_order_acquire);
+    return !r || vp__waitlist_is_closed(&r->host);
+}
 
 /* Whether its size is known; when true, late->dims are valid if there is a late part. */
 static inline bool vp__storage_is_sized(vp__storage *s) {

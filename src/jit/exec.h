@@ -10,7 +10,7 @@
 
 /* Binds a kernel to shapes and layouts. Everything but the addresses is known when a node
  * is placed; a plan is made then, once, and its pieces may run on any threads at once. */
-typedef struct {
+typedef struct vp__exec_args {
     const vp__kernel *kernel;
     int32_t ndim; /* of the iteration space */
     const int64_t *dims;

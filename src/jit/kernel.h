@@ -38,7 +38,7 @@ typedef struct {
     } value; /* of a constant, in its own type's representation from byte 0 */
 } vp__leaf;
 
-typedef struct {
+typedef struct vp__kernel {
     int32_t nleaves, ninstrs;
     vp__leaf leaf[VP__KERNEL_LEAVES];
     vp__instr instr[VP__KERNEL_INSTRS];

@@ -39,6 +39,7 @@ bool vp__issue_leaves_ready(vp__expr *const *leaves, int n) {
                                          vp__dtype[e->dtype].size);
             ready = !vp__log_conflicts(&s->log, false, &r);
         }
+        if (!vp__storage_is_on_host(s)) ready = false;
         vp__spin_unlock(&s->lock);
         if (!ready) return false;
     }

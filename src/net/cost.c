@@ -5,11 +5,13 @@
 
 #include "base/clock.h"
 #include "jit/kernel.h"
+#include "net/launch.h"
+#include "net/tuning.h"
 
 /* Measured over estimated, per kind of work (an operation of the table, or beyond it a
- * library operation). Relaxed everywhere: a lost update costs accuracy, nothing else. */
-enum { KEYS = 256 };
-static _Atomic float factors[KEYS];
+ * library operation), for the cores and for each device. */
+enum { KEYS = 256, TRIALS = 2 };
+static vp__figure factors[1 + VP__MAX_DEVICES][KEYS];
 
 /* Cycles per 64 bytes are for data in L1 at about this clock. */
 static const double ns_per_cycle = 0.35;
@@ -19,12 +21,43 @@ double vp__cost_static(int op, vp_dtype type, int64_t count) {
     return (double)count * vp__dtype[type].size / 64.0 * cycles * ns_per_cycle;
 }
 
-double vp__cost_factor(int key) {
-    float f = atomic_load_explicit(&factors[key % KEYS], memory_order_relaxed);
-    return f > 0 ? f : 1.0;
+/* --- figures ------------------------------------------------------------------------ */
+
+static double value(vp__figure *f) {
+    return (double)atomic_load_explicit(&f->value, memory_order_relaxed);
 }
 
-int vp__cost_place(const vp__node *n) {
+static int samples(vp__figure *f) {
+    return atomic_load_explicit(&f->samples, memory_order_relaxed);
+}
+
+/* Moves a figure to what was just measured: all the way the first time, then less and less,
+ * down to a quarter of the way in the logarithm, so that one odd run does little harm. */
+static void correct(vp__figure *f, double measured, double least, double most) {
+    if (measured < least) measured = least;
+    if (measured > most) measured = most;
+    int n = samples(f);
+    double old = value(f), share = n >= 3 ? 0.25 : 1.0 / (n + 1);
+    double now = n && old > 0 ? old * exp(share * log(measured / old)) : measured;
+    atomic_store_explicit(&f->value, (float)now, memory_order_relaxed);
+    if (n < 1000) atomic_store_explicit(&f->samples, n + 1, memory_order_relaxed);
+}
+
+static vp__figure *factor_of(const vp__device *device, int key) {
+    return &factors[device ? 1 + device->index : 0][key % KEYS];
+}
+
+static double factor(const vp__device *device, int key) {
+    double f = value(factor_of(device, key));
+    if (f > 0) return f;
+    return device ? (double)device->slowness : 1.0;
+}
+
+double vp__cost_factor(int key) { return factor(NULL, key); }
+
+/* --- places ------------------------------------------------------------------------- */
+
+static int choose_core(const vp__node *n) {
     /* A node that waits for an input goes where that will be: the work ahead of it there is
      * what it waits for anyway. Stealing mends the rest. */
     if (n->home >= 0 && n->home < vp__placeable &&
@@ -42,16 +75,94 @@ int vp__cost_place(const vp__node *n) {
     return best;
 }
 
+static double copy_ns(vp__device *device, int64_t bytes) {
+    return value(&device->latency) + (double)bytes * value(&device->ns_per_byte);
+}
+
+/* Until the node would be done on a device. */
+static double on_device(const vp__node *n, vp__device *device) {
+    double ns = (double)atomic_load_explicit(&device->ahead, memory_order_relaxed) +
+                value(&device->latency) + n->estimate * factor(device, n->key);
+    for (int i = 0; i < n->ninputs; i++)
+        if (!vp__remote_will_be_on(n->in[i].storage, device))
+            ns += copy_ns(device, n->in[i].storage->bytes);
+    return ns;
+}
+
+/* Until it would be done on its core, with help from the others if it can be split. */
+static double on_cores(const vp__node *n) {
+    double own = n->cost;
+    if (own > 2 * (double)vp__tuning.piece_ns) own /= vp__placeable;
+    double ns = own + (double)atomic_load_explicit(&vp__cores[n->home]->ahead,
+                                                   memory_order_relaxed);
+    for (int i = 0; i < n->ninputs; i++) {
+        vp__storage *s = n->in[i].storage;
+        int home = atomic_load_explicit(&s->home, memory_order_relaxed);
+        if (home > VP__HOME_ON_DEVICE) continue;
+        if (!atomic_load_explicit(&s->remote, memory_order_acquire) ||
+            !vp__storage_is_on_host(s))
+            ns += copy_ns(vp__devices[VP__HOME_ON_DEVICE - home], s->bytes);
+    }
+    return ns;
+}
+
+/* The device that would be done first, or NULL for the cores. A kind of work that a device
+ * has never done is given to it a few times, if it is worth a trial: a model that is wrong
+ * against the device would never be corrected otherwise. */
+static vp__device *choose_device(const vp__node *n) {
+    if (!vp__launch_is_possible(n)) return NULL;
+    vp__device *best = NULL;
+    double least = on_cores(n);
+    for (int i = 0; i < vp__device_count; i++) {
+        vp__device *device = vp__devices[i];
+        if (n->cost >= (float)vp__tuning.trial_ns &&
+            samples(factor_of(device, n->key)) < TRIALS)
+            return device;
+        double ns = on_device(n, device);
+        if (ns < least) {
+            least = ns;
+            best = device;
+        }
+    }
+    return best;
+}
+
+static _Atomic int64_t *book_of(const vp__node *n) {
+    return n->device ? &n->device->ahead : &vp__cores[n->home]->ahead;
+}
+
+void vp__cost_book(vp__node *n) {
+    n->cost = n->estimate * (float)factor(n->device, n->key);
+    /* relaxed, as all of the books: a hint. */
+    atomic_fetch_add_explicit(book_of(n), (int64_t)n->cost, memory_order_relaxed);
+}
+
+void vp__cost_unbook(vp__node *n) {
+    atomic_fetch_sub_explicit(book_of(n), (int64_t)n->cost, memory_order_relaxed);
+}
+
+void vp__cost_place(vp__node *n) {
+    n->home = choose_core(n);
+    n->cost = n->estimate * (float)factor(NULL, n->key);
+    n->device = vp__device_count ? choose_device(n) : NULL;
+    vp__cost_book(n);
+}
+
+/* --- learning ----------------------------------------------------------------------- */
+
 void vp__cost_learn(const vp__node *n) {
-    double took = (double)vp__clock_ns(vp__clock_ticks() - n->began);
+    double took = n->device ? vp__launch_ns(n)
+                            : (double)vp__clock_ns(vp__clock_ticks() - n->began);
     /* Shorter than this is mostly the clock; split nodes ran on several cores at once. */
     if (took < 300 || n->pieces > 1 || n->estimate <= 0) return;
-    double ratio = took / n->estimate;
-    /* A quarter of the way to what this run says, in the logarithm: a factor wrong by a
-     * hundred is within a third after ten runs, and one odd run does little harm. */
-    double f = vp__cost_factor(n->key);
-    f = sqrt(sqrt(f * f * f * ratio));
-    if (f < 1e-4) f = 1e-4;
-    if (f > 1e4) f = 1e4;
-    atomic_store_explicit(&factors[n->key % KEYS], (float)f, memory_order_relaxed);
+    correct(factor_of(n->device, n->key), took / n->estimate, 1e-4, 1e4);
+}
+
+void vp__cost_learn_copy(vp__device *device, double ns, int64_t bytes) {
+    enum { ENOUGH = 4096 }; /* less says little about bandwidth */
+    if (bytes >= ENOUGH) correct(&device->ns_per_byte, ns / (double)bytes, 1e-6, 1e6);
+}
+
+void vp__cost_learn_latency(vp__device *device, uint64_t given) {
+    correct(&device->latency, (double)vp__clock_ns(vp__clock_ticks() - given), 1, 1e10);
 }

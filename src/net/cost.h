@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cost model: how long a node will take, and where it should run.
+ * The cost model and the books: how long a node will take, where it should run, how much
+ * work is ahead there. Every figure is corrected by what is measured, so that a wrong guess
+ * is soon a right one.
  */
 #ifndef VP_NET_COST_H
 #define VP_NET_COST_H
 
+#include "device/device.h"
 #include "net/node.h"
 
 /* Estimated nanoseconds of one operation over `count` elements of a working type. `op` may
@@ -12,13 +15,23 @@
  * that must depend on shapes only. */
 double vp__cost_static(int op, vp_dtype type, int64_t count);
 
-/* The factor measured runs have put on estimates for this kind of work. */
+/* The factor measured runs have put on estimates for this kind of work on a core. */
 double vp__cost_factor(int key);
 
-/* Chooses a core for a node whose size and inputs' places are known. */
-int vp__cost_place(const vp__node *n);
+/* Chooses where a node runs whose size and inputs' places are known, and books it there:
+ * sets home, device and cost. */
+void vp__cost_place(vp__node *n);
+
+/* Books a node on its home core; takes a node out of the books where it is. */
+void vp__cost_book(vp__node *n);
+void vp__cost_unbook(vp__node *n);
 
 /* Corrects the model with a node that has just run. */
 void vp__cost_learn(const vp__node *n);
+
+/* The same for a device: how long a copy took; and that it begins now with what it was given
+ * then. */
+void vp__cost_learn_copy(vp__device *device, double ns, int64_t bytes);
+void vp__cost_learn_latency(vp__device *device, uint64_t given);
 
 #endif

@@ -6,6 +6,7 @@
 #include "jit/exec.h"
 #include "net/cost.h"
 #include "net/issue.h"
+#include "net/launch.h"
 #include "net/tuning.h"
 
 enum { FIRST_INSTR = 128 }; /* until the number of leaves is known */
@@ -113,16 +114,20 @@ static void begin(vp__node *n) {
     if (n->pieces < 1) n->pieces = 1;
 }
 
+static void unpack(vp__kernel *k, const payload *w) {
+    k->nleaves = w->nleaves;
+    k->ninstrs = w->ninstrs;
+    k->reduce = -1;
+    k->result = w->result;
+    size_t leaves = (size_t)w->nleaves * sizeof(vp__leaf);
+    memcpy(k->leaf, w->body, leaves);
+    memcpy(k->instr, w->body + leaves, (size_t)w->ninstrs * sizeof(vp__instr));
+}
+
 static void piece(vp__node *n, int64_t i, vp__core *core) {
     const payload *w = n->payload;
     vp__kernel k;
-    k.nleaves = w->nleaves;
-    k.ninstrs = w->ninstrs;
-    k.reduce = -1;
-    k.result = w->result;
-    size_t leaves = (size_t)w->nleaves * sizeof(vp__leaf);
-    memcpy(k.leaf, w->body, leaves);
-    memcpy(k.instr, w->body + leaves, (size_t)w->ninstrs * sizeof(vp__instr));
+    unpack(&k, w);
     int64_t first = i * w->chunk;
     int64_t count = w->count - first < w->chunk ? w->count - first : w->chunk;
     void *data[VP__KERNEL_LEAVES];
@@ -137,7 +142,27 @@ static void piece(vp__node *n, int64_t i, vp__core *core) {
     vp__count(&core->counters.elements, (uint64_t)count);
 }
 
-static const vp__work flat_work = {.begin = begin, .piece = piece};
+static void device_part(vp__node *n, int phase, vp__device_part *p) {
+    (void)phase; /* there is one */
+    const payload *w = n->payload;
+    unpack(&p->own, w);
+    p->kernel = &p->own;
+    p->args = (vp__exec_args){.kernel = &p->own, .ndim = 1, .dims = &p->axes[0]};
+    p->axes[0] = w->count;
+    p->axes[1] = vp__dtype[w->result].size;
+    p->args.out_strides = &p->axes[1];
+    for (int i = 0, in = 0; i < p->own.nleaves; i++) {
+        if (p->own.leaf[i].constant) continue;
+        p->axes[2 + i] = vp__dtype[p->own.leaf[i].dtype].size;
+        p->args.leaf_strides[i] = &p->axes[2 + i];
+        p->source[i] = (int16_t)in++;
+    }
+    p->out_bytes = w->count * vp__dtype[w->result].size;
+    p->last = true;
+}
+
+static const vp__work flat_work = {
+    .begin = begin, .piece = piece, .device_part = device_part};
 
 vp__node *vp__flat_node(const vp__flat *f, vp__expr *e, int target_ndim) {
     const vp__kernel *k = &f->kernel;

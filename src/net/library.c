@@ -9,13 +9,15 @@
 #include "net/cost.h"
 #include "net/issue.h"
 #include "net/library_work.h"
+#include "net/remote.h"
 #include "net/tuning.h"
 
 static bool input_ready(const vp__input *in) {
     vp__storage *s = in->storage;
     if (!vp__storage_is_sized(s)) return false;
     vp__spin_lock(&s->lock);
-    bool ready = !vp__log_conflicts(&s->log, false, &in->region);
+    bool ready =
+        !vp__log_conflicts(&s->log, false, &in->region) && vp__storage_is_on_host(s);
     vp__spin_unlock(&s->lock);
     return ready;
 }
@@ -214,12 +216,13 @@ vp__error *vp__library_put(const vp__lib_params *p, const vp__target *t,
     if (is_small(n) && inputs_ready(n)) {
         vp__spin_lock(&s->lock);
         sequence = s->log.sequence;
-        g = vp__log_try(&s->log, true, region);
+        if (vp__storage_is_on_host(s)) g = vp__log_try(&s->log, true, region);
         vp__spin_unlock(&s->lock);
     }
     if (g) {
         run_now(n);
         end_now(n, sequence);
+        vp__remote_forget(s);
         vp__observe_end(g);
     } else {
         vp__admit(0);

@@ -10,14 +10,11 @@
 #include "array/shape.h"
 #include "base/config.h"
 #include "net/cost.h"
+#include "net/launch.h"
 #include "trace/trace.h"
 
 _Atomic int64_t vp__nodes_in_flight, vp__bytes_promised;
 _Atomic int vp__nodes_outside;
-
-/* More than any node has signals to wait for: keeps a counter from reaching zero while
- * waiters are still being attached. */
-enum { ATTACHING = 1 << 20 };
 
 vp__node *vp__node_new(const vp__work *work, const char *name, const char *where,
                        int ninputs, int input_axes, int ndim, int target_ndim,
@@ -33,7 +30,7 @@ vp__node *vp__node_new(const vp__work *work, const char *name, const char *where
     n->name = name;
     n->where = where;
     n->bytes = payload + payload_bytes;
-    for (int i = 0; i < VP__NWAITS; i++) atomic_init(&n->waits[i], ATTACHING);
+    for (int i = 0; i < VP__NWAITS; i++) atomic_init(&n->waits[i], VP__ATTACHING);
     atomic_init(&n->refs, 1);
     n->in = (vp__input *)((char *)n + head);
     int64_t *axis = (int64_t *)((char *)n + head + inputs);
@@ -96,7 +93,7 @@ vp__error *vp__node_no_memory(const vp__node *n) {
 
 /* Ends the attaching of `waits` waiters to one counter; its progress mark stays. */
 static void attached(vp__node *n, vp__wait what, int waits) {
-    atomic_fetch_sub_explicit(&n->waits[what], ATTACHING - 1 - waits,
+    atomic_fetch_sub_explicit(&n->waits[what], VP__ATTACHING - 1 - waits,
                               memory_order_acq_rel);
 }
 
@@ -252,13 +249,13 @@ static void sized(vp__node *n) {
 }
 
 static void placed(vp__node *n) {
-    n->cost = n->estimate * (float)vp__cost_factor(n->key);
-    n->home = vp__cost_place(n);
+    vp__cost_place(n);
+    int home = n->device ? VP__HOME_ON_DEVICE - n->device->index : n->home;
     if (!n->is_put)
-        atomic_store_explicit(&n->result->home, (int16_t)n->home, memory_order_relaxed);
-    atomic_fetch_add_explicit(&vp__cores[n->home]->ahead, (int64_t)n->cost,
-                              memory_order_relaxed);
-    vp__trace(VP__TR_PLACED, n->id, n->name, (uint64_t)n->home);
+        atomic_store_explicit(&n->result->home, (int16_t)home, memory_order_relaxed);
+    vp__trace(VP__TR_PLACED, n->id, n->name,
+              n->device ? vp__trace_pack((unsigned)n->device->index + 1, 0, 0)
+                        : (uint64_t)n->home);
     /* A fresh result's dependents may now place themselves; for a put there is nobody. */
     if (!n->is_put && n->result->late)
         vp__signals_deliver(vp__core_self(),
@@ -298,6 +295,7 @@ void vp__node_submit(vp__node *n) {
 }
 
 static void ready(vp__node *n) {
+    if (vp__device_count && vp__launch_or_fetch(n)) return;
     vp__core *core = vp__core_self();
     vp__trace(VP__TR_READY, n->id, n->name, 0);
     n->next = NULL;

@@ -25,6 +25,10 @@ typedef enum {
 /* A waiter's code beyond those: `who` is a vp__event. */
 enum { VP__WAIT_EVENT = VP__NWAITS };
 
+/* More than any node has signals to wait for: keeps a counter from reaching zero while
+ * waiters are still being attached. */
+enum { VP__ATTACHING = 1 << 20 };
+
 /* What a thread waits for. */
 typedef struct {
     _Atomic int remaining; /* signals to come */
@@ -47,6 +51,9 @@ typedef struct {
 } vp__input;
 
 typedef struct vp__work vp__work;
+struct vp__device;
+struct vp__device_part;
+struct vp__launching;
 
 struct vp__node {
     vp__node *next; /* in an inbox or a ready list */
@@ -85,7 +92,9 @@ struct vp__node {
     vp__error *error; /* set once by the first thing that fails, under error_lock */
     vp__spinlock error_lock;
 
-    int32_t home;     /* core it was placed on */
+    int32_t home;     /* core it was placed on, unless on a */
+    struct vp__device *device;
+    struct vp__launching *launching; /* what running on the device needs */
     float estimate;   /* nanoseconds by the table */
     float cost;       /* the same corrected by what was measured; booked at home */
     bool is_sized;    /* dims and estimate were known at issue */
@@ -112,6 +121,8 @@ struct vp__work {
     /* Stores the value into the target (only for puts); NULL: convert-free broadcast copy. */
     void (*store)(vp__node *n);
     void (*deinit)(vp__node *n);
+    /* Describes part `phase` of a sized node for a device; NULL: only the CPU can run it. */
+    void (*device_part)(vp__node *n, int phase, struct vp__device_part *part);
     bool sizes_when_run; /* the value's size comes out of running (find): no `size` */
     bool stores_only;    /* nothing to compute before the store */
     bool copies_poison;  /* hands its input's failures on region by region */
@@ -134,6 +145,10 @@ void vp__node_submit(vp__node *n);
 
 /* Steps, called by signals. */
 void vp__node_signal(vp__node *n, int what);
+
+/* Computing is over: the value is in the result, in a temporary, or failed. Called on the
+ * thread where that happened. */
+void vp__node_computed(vp__core *core, vp__node *n);
 
 /* Gives a value that will never exist a size, if it has none yet, and poisons it first, so
  * that dependents move on to inherit its error. */

@@ -11,6 +11,7 @@
 #include "net/flat.h"
 #include "net/issue.h"
 #include "net/library.h"
+#include "net/remote.h"
 #include "net/tuning.h"
 #include "trace/trace.h"
 
@@ -78,8 +79,9 @@ vp__storage *vp__prepare_write(vp__buffer *b, const vp__region *region, bool who
     vp__spin_unlock(&s->lock);
     /* A whole overwrite also leaves an earlier failure behind. */
     bool failed = atomic_load_explicit(&s->poison, memory_order_acquire) != NULL;
+    bool elsewhere = !vp__storage_is_on_host(s);
     bool rename = shared || captured || (readers && s->bytes <= vp__tuning.copy_bytes) ||
-                  (whole && (busy || failed));
+                  (whole && (busy || failed || elsewhere));
     if (rename && !s->borrowed) {
         vp__storage *fresh = rename_buffer(b, whole, where);
         if (!fresh) {
@@ -136,7 +138,8 @@ static vp__error *put_now(const vp__target *t, vp__storage *s, vp__expr *value,
 static vp__group *enter_if_free(vp__storage *s, const vp__region *r, uint64_t *sequence) {
     vp__spin_lock(&s->lock);
     *sequence = s->log.sequence;
-    vp__group *g = vp__log_try(&s->log, true, r);
+    vp__group *g = NULL;
+    if (vp__storage_is_on_host(s)) g = vp__log_try(&s->log, true, r);
     vp__spin_unlock(&s->lock);
     return g;
 }
@@ -145,6 +148,7 @@ static vp__group *enter_if_free(vp__storage *s, const vp__region *r, uint64_t *s
 static void end_write(vp__group *g, vp__storage *s, const vp__region *region,
                       uint64_t sequence, vp__error *error) {
     if (error) vp__storage_poison(s, error, region, sequence);
+    vp__remote_forget(s);
     vp__observe_end(g);
 }
 

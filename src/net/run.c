@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "lib/lib.h"
 #include "net/cost.h"
+#include "net/launch.h"
 #include "net/node.h"
 #include "trace/trace.h"
 
@@ -40,9 +41,10 @@ static void complete(vp__core *core, vp__node *n) {
     if (n->temporary) vp__pool_free(n->temporary, (size_t)n->temporary_bytes);
     if (n->work->deinit) n->work->deinit(n);
     unpromise(n);
-    atomic_fetch_sub_explicit(&vp__cores[n->home]->ahead, (int64_t)n->cost,
-                              memory_order_relaxed);
+    vp__cost_unbook(n);
+    vp__launch_end(n);
     vp__count(&core->counters.completed, 1);
+    if (n->is_put) vp__remote_forget(n->result);
     finish_access(core, n->write);
     vp__storage_release(n->result);
     /* release pairs with vp__drain's acquire: after vp_sync the user may touch memory that
@@ -64,6 +66,11 @@ static void store_copy(vp__node *n) {
 
 /* Everything before it in the target's log is done, and so is computing. */
 void vp__node_store(vp__node *n) {
+    if (!n->error && !vp__storage_is_on_host(n->result)) {
+        /* relaxed: nobody else signals it now. The fetch's end comes back here. */
+        atomic_store_explicit(&n->waits[VP__WAIT_STORE], 1, memory_order_relaxed);
+        if (vp__remote_to_host(n->result, n, VP__WAIT_STORE)) return;
+    }
     vp__core *core = vp__core_self();
     if (!n->error && !vp__storage_allocate(n->result))
         vp__node_fail(n, vp__node_no_memory(n));
@@ -79,8 +86,8 @@ void vp__node_store(vp__node *n) {
 }
 
 /* The value exists. */
-static void computed(vp__core *core, vp__node *n) {
-    vp__trace(VP__TR_FINISH, n->id, n->name, 0);
+void vp__node_computed(vp__core *core, vp__node *n) {
+    if (!n->device) vp__trace(VP__TR_FINISH, n->id, n->name, 0);
     if (!n->error)
         vp__cost_learn(n);
     else
@@ -160,7 +167,7 @@ static void go_on(vp__core *core, vp__node *n) {
             vp__trace(VP__TR_FINISH, id, NULL, 0);
             return;
         }
-    computed(core, n);
+    vp__node_computed(core, n);
 }
 
 /* Finds memory for the value. */
@@ -174,9 +181,11 @@ static bool make_room(vp__node *n) {
         return true;
     }
     if (n->work->stores_only) return true;
-    /* acquire: when only our own mark is left, all earlier accesses are over. */
+    /* acquire: when only our own mark is left, all earlier accesses are over; only then can
+     * one tell where they have left the target. */
     if (n->fits &&
-        atomic_load_explicit(&n->waits[VP__WAIT_STORE], memory_order_acquire) == 1) {
+        atomic_load_explicit(&n->waits[VP__WAIT_STORE], memory_order_acquire) == 1 &&
+        vp__storage_is_on_host(n->result)) {
         /* A renamed buffer's first writer allocates; nobody else can be here then. */
         if (!vp__storage_allocate(n->result)) return false;
         n->out = atomic_load_explicit(&n->result->host, memory_order_relaxed) +
@@ -209,7 +218,7 @@ static void start(vp__core *core, vp__node *n) {
         n->work->begin(n);
     }
     if (n->error || n->work->stores_only) {
-        computed(core, n);
+        vp__node_computed(core, n);
         return;
     }
     uint64_t id = n->id; /* without the last piece the node may be gone */

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "jit/exec.h"
 #include "net/cost.h"
+#include "net/launch.h"
 #include "net/tuning.h"
 
 typedef struct {
@@ -271,8 +272,27 @@ static vp__error *size(vp__node *n) {
     return e ? e : vp__segment_node_cut(n, &w->seg);
 }
 
-static const vp__work segment_work = {
-    .size = size, .begin = begin, .piece = piece, .next = next, .deinit = deinit};
+static void device_part(vp__node *n, int phase, vp__device_part *out) {
+    payload *w = n->payload;
+    const vp__part *p = w->cut.part[phase];
+    const int64_t *strides = p->loop_out_strides;
+    out->last = phase + 1 == w->cut.nparts;
+    if (out->last) {
+        spread_strides(p, n->strides, out->out_strides);
+        strides = out->out_strides;
+    }
+    out->kernel = &p->kernel;
+    fill_args(&out->args, p, strides);
+    memcpy(out->source, p->source, sizeof out->source);
+    out->out_bytes = p->out_bytes;
+}
+
+static const vp__work segment_work = {.size = size,
+                                      .begin = begin,
+                                      .piece = piece,
+                                      .next = next,
+                                      .deinit = deinit,
+                                      .device_part = device_part};
 
 vp__node *vp__segment_node(const vp__segment *seg, bool late, const char *name,
                            const char *where, int input_axes, int ndim, int target_ndim) {

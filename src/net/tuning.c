@@ -11,6 +11,8 @@ vp__tuning_t vp__tuning = {
     /* A copy of this size takes about a microsecond. */
     .copy_bytes = 16384,
     .max_nodes = 65536,
+    /* About what giving a device something to do costs. */
+    .trial_ns = 20000,
     /* A futex wake costs the waker 14 µs and the sleeper 20 on a virtual machine. */
     .wake_ns = 60000,
     .spin_ns = 30000,

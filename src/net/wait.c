@@ -10,6 +10,7 @@
 #include "base/config.h"
 #include "base/spin.h"
 #include "net/net.h"
+#include "net/remote.h"
 #include "net/tuning.h"
 #include "trace/trace.h"
 
@@ -67,8 +68,7 @@ void vp__wait_sized(vp__storage *s) {
 
 vp__error *vp__observe(vp__storage *s, const vp__region *r, vp__group **group) {
     vp__event e;
-    enum { ATTACHING = 1 << 20 };
-    event_init(&e, ATTACHING);
+    event_init(&e, VP__ATTACHING);
     int waits = 0;
     uint64_t sequence = 0;
     for (;;) {
@@ -82,9 +82,14 @@ vp__error *vp__observe(vp__storage *s, const vp__region *r, vp__group **group) {
     }
     /* Drop what attaching held; with nothing left to wait for, done stays unset and unused. */
     int left =
-        atomic_fetch_sub_explicit(&e.remaining, ATTACHING - waits, memory_order_acq_rel) -
-        (ATTACHING - waits);
+        atomic_fetch_sub_explicit(&e.remaining, VP__ATTACHING - waits,
+                                  memory_order_acq_rel) -
+        (VP__ATTACHING - waits);
     if (left > 0) wait_event(&e);
+    if (!vp__storage_is_on_host(s)) {
+        event_init(&e, 1);
+        if (vp__remote_to_host(s, &e, VP__WAIT_EVENT)) wait_event(&e);
+    }
     return vp__error_retain(vp__storage_error(s, r, sequence));
 }
 

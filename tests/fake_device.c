@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "tests/fake_device.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "jit/exec.h"
+
+/* A block of device memory; the elements follow. */
+typedef struct block {
+    struct block *next, *previous;
+    size_t bytes;
+    _Alignas(64) char data[];
+} block;
+
+typedef struct command {
+    struct command *next;
+    vp__device_event *event;
+    const vp__launch *launch; /* NULL: a copy */
+    void *to;
+    const void *from;
+    size_t bytes;
+    void *inside; /* of device memory: what the copy touches there */
+} command;
+
+static fake_properties is;
+static vp__device device;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static command *first, **end = &first;
+static bool held;
+static block blocks = {.next = &blocks, .previous = &blocks};
+static int64_t in_use, strays, commands;
+
+/* --- memory ------------------------------------------------------------------------- */
+
+static void *allocate(vp__device *d, size_t bytes) {
+    (void)d;
+    block *b = NULL;
+    pthread_mutex_lock(&lock);
+    if (!is.bytes || in_use + (int64_t)bytes <= is.bytes)
+        b = aligned_alloc(64, (sizeof *b + bytes + 63) / 64 * 64);
+    if (b) {
+        memset(b->data, 0xa5, bytes); /* nobody may rely on what was there */
+        b->bytes = bytes;
+        b->next = &blocks;
+        b->previous = blocks.previous;
+        b->previous->next = b;
+        blocks.previous = b;
+        in_use += (int64_t)bytes;
+    }
+    pthread_mutex_unlock(&lock);
+    return b ? b->data : NULL;
+}
+
+static void release(vp__device *d, void *memory, size_t bytes) {
+    (void)d;
+    block *b = (block *)((char *)memory - offsetof(block, data));
+    pthread_mutex_lock(&lock);
+    b->next->previous = b->previous;
+    b->previous->next = b->next;
+    in_use -= (int64_t)bytes;
+    pthread_mutex_unlock(&lock);
+    free(b);
+}
+
+static void check_address(const void *address) {
+    pthread_mutex_lock(&lock);
+    bool found = false;
+    for (block *b = blocks.next; b != &blocks && !found; b = b->next)
+        found = (const char *)address >= b->data &&
+                (const char *)address < b->data + (b->bytes ? b->bytes : 1);
+    if (!found) strays++;
+    pthread_mutex_unlock(&lock);
+}
+
+int64_t fake_device_bytes(void) {
+    pthread_mutex_lock(&lock);
+    int64_t bytes = in_use;
+    pthread_mutex_unlock(&lock);
+    return bytes;
+}
+
+int64_t fake_device_strays(void) {
+    pthread_mutex_lock(&lock);
+    int64_t n = strays;
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
+/* --- the queue ---------------------------------------------------------------------- */
+
+static void push(command c) {
+    command *copy = malloc(sizeof *copy);
+    if (!copy) abort();
+    *copy = c;
+    copy->next = NULL;
+    pthread_mutex_lock(&lock);
+    *end = copy;
+    end = &copy->next;
+    pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+static void copy(vp__device *d, vp__direction direction, void *to, const void *from,
+                 size_t bytes, vp__device_event *event) {
+    (void)d;
+    push((command){.event = event,
+                   .to = to,
+                   .from = from,
+                   .bytes = bytes,
+                   .inside = direction == VP__TO_DEVICE ? to : (void *)from});
+}
+
+static void launch(vp__device *d, const vp__launch *l, vp__device_event *event) {
+    (void)d;
+    push((command){.event = event, .launch = l});
+}
+
+static void *load(vp__device *d, const struct vp__kernel *kernel) {
+    (void)d;
+    if (is.refuses_kernels) return NULL;
+    vp__kernel *k = malloc(sizeof *k);
+    if (k) *k = *kernel;
+    return k;
+}
+
+static void unload(vp__device *d, void *loaded) {
+    (void)d;
+    free(loaded);
+}
+
+static void pass(double ns) {
+    if (ns < 1) return;
+    uint64_t start = vp__clock_ticks();
+    struct timespec t = {(time_t)(ns / 1e9), (long)(ns - 1e9 * (double)(time_t)(ns / 1e9))};
+    if (ns > 100000) nanosleep(&t, NULL);
+    while ((double)vp__clock_ns(vp__clock_ticks() - start) < ns) {}
+}
+
+static void run_kernel(const vp__launch *l) {
+    const vp__kernel *k = l->kernel;
+    for (int i = 0; i < k->nleaves; i++)
+        if (!k->leaf[i].constant) check_address(l->leaf[i]);
+    check_address(l->out);
+    vp__exec_args args = *l->args;
+    args.kernel = k;
+    vp__plan *plan = aligned_alloc(64, (vp__plan_size() + 63) / 64 * 64);
+    void *scratch = aligned_alloc(64, (vp__exec_scratch_size() + 63) / 64 * 64);
+    if (!plan || !scratch) abort();
+    vp__plan_init(plan, &args, INT64_MAX / 4);
+    size_t partial_bytes = (vp__plan_partial_bytes(plan) + 63) / 64 * 64;
+    void *partial = partial_bytes ? aligned_alloc(64, partial_bytes) : NULL;
+    for (int64_t i = 0; i < vp__plan_pieces(plan); i++)
+        vp__plan_run(plan, i, l->leaf, l->out, partial, scratch);
+    if (partial_bytes) vp__plan_finish(plan, l->out, partial, scratch);
+    free(partial);
+    free(scratch);
+    free(plan);
+}
+
+static void execute(command *c) {
+    c->event->began(c->event);
+    commands++;
+    bool failed = is.fails_after && commands > is.fails_after;
+    double ns = 0;
+    if (c->launch && !failed) {
+        uint64_t start = vp__clock_ticks();
+        run_kernel(c->launch);
+        double took = (double)vp__clock_ns(vp__clock_ticks() - start);
+        ns = took * is.slowness;
+        pass(ns - took);
+    } else if (!failed) {
+        check_address(c->inside);
+        memcpy(c->to, c->from, c->bytes);
+        ns = (double)c->bytes * is.ns_per_byte;
+        pass(ns);
+    }
+    c->event->done(c->event, failed, ns);
+}
+
+static void *work(void *unused) {
+    (void)unused;
+    for (;;) {
+        pthread_mutex_lock(&lock);
+        bool idle = !first;
+        while (!first || held) pthread_cond_wait(&changed, &lock);
+        command *c = first;
+        first = c->next;
+        if (!first) end = &first;
+        pthread_mutex_unlock(&lock);
+        if (idle) pass(is.latency_ns);
+        execute(c);
+        free(c);
+    }
+    return NULL;
+}
+
+void fake_device_hold(void) {
+    pthread_mutex_lock(&lock);
+    held = true;
+    pthread_mutex_unlock(&lock);
+}
+
+void fake_device_go(void) {
+    pthread_mutex_lock(&lock);
+    held = false;
+    pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+vp__device *fake_device_add(const fake_properties *p, double wrong_by) {
+    static const vp__device_driver driver = {.name = "fake",
+                                             .allocate = allocate,
+                                             .release = release,
+                                             .copy = copy,
+                                             .load = load,
+                                             .unload = unload,
+                                             .launch = launch};
+    is = *p;
+    vp__clock_init();
+    device.driver = &driver;
+    atomic_init(&device.latency.value, (float)(p->latency_ns * wrong_by));
+    atomic_init(&device.ns_per_byte.value, (float)(p->ns_per_byte * wrong_by));
+    device.slowness = (float)(p->slowness * wrong_by);
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, work, NULL)) abort();
+    pthread_detach(thread);
+    vp__device_add(&device);
+    return &device;
+}

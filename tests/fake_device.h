@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A device for tests: memory of its own, a queue of its own, as slow as it is told to be.
+ * It runs kernels with the base executor, so that results have the CPU's bits, and notices
+ * when it is given an address that is not in its memory.
+ */
+#ifndef VP_TESTS_FAKE_DEVICE_H
+#define VP_TESTS_FAKE_DEVICE_H
+
+#include "device/device.h"
+
+/* What the device is really like. It cannot be faster than the core that plays it, but its
+ * clock can be slow. */
+typedef struct {
+    double latency_ns;       /* before each command of an idle queue */
+    double ns_per_byte;      /* of copies */
+    double slowness;         /* of kernels, against a core; below 1 it tells a lie */
+    int64_t bytes;           /* of memory; 0: no limit */
+    int64_t fails_after;     /* commands; 0: never */
+    int64_t refuses_kernels; /* load fails */
+} fake_properties;
+
+/* Starts a device and adds it to the processor's. The guesses of its cost model are its
+ * properties times wrong_by. One per process. */
+vp__device *fake_device_add(const fake_properties *p, double wrong_by);
+
+/* Holds the queue before the next command, lets it go on. */
+void fake_device_hold(void);
+void fake_device_go(void);
+
+int64_t fake_device_bytes(void); /* in use */
+/* Addresses outside its memory that it was given. */
+int64_t fake_device_strays(void);
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A second device: where contents are, that everybody sees the right ones, where nodes go,
+ * and what happens when the device cannot do what it should. The fake device computes with
+ * the CPU's kernels, so results are the same bits wherever a node ran.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/cost.h"
+#include "net/tuning.h"
+#include "tests/fake_device.h"
+#include "tests/net_support.h"
+
+enum { N = 20000 };
+
+/* A device nothing can compete with: every node that can run there will. */
+static vp__device *everything_on_device(void) {
+    vp__test_threads(2);
+    vp__tuning.inline_ns = 0;
+    vp__tuning.trial_ns = 0;
+    fake_properties p = {.slowness = 1e-6};
+    return fake_device_add(&p, 1);
+}
+
+static double *line(double a, double b) {
+    static double values[N];
+    for (int i = 0; i < N; i++) values[i] = a * i + b;
+    return values;
+}
+
+#define LAUNCHES(d) ((int64_t)atomic_load(&(d)->launches))
+#define COPIES_IN(d) ((int64_t)atomic_load(&(d)->copies_in))
+#define COPIES_OUT(d) ((int64_t)atomic_load(&(d)->copies_out))
+
+static void end_check(vp__device *d) {
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK_EQ(fake_device_strays(), 0);
+    VP_CHECK_SOON(fake_device_bytes() == 0);
+    VP_CHECK_SOON(atomic_load(&d->ahead) == 0);
+}
+
+/* --- coherence ---------------------------------------------------------------------- */
+
+VP_TEST(contents_move_only_when_they_must) {
+    vp__device *d = everything_on_device();
+    vp_array x = vp__test_counting(N);
+    VP_CHECK_OK(vp_sync());
+    int64_t in = COPIES_IN(d), out = COPIES_OUT(d);
+    vp_array a = vp_let(vp_add(x, 1.0));
+    vp_array b = vp_let(vp_mul(a, 2.0));
+    vp_array c = vp_let(vp_sub(b, x));
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK_LE(COPIES_IN(d) - in, 1); /* x, unless it was made there */
+    VP_CHECK_EQ(COPIES_OUT(d), out);   /* nobody on the host has looked */
+    VP_CHECK(!vp__storage_is_on_host(vp__test_storage(c)));
+    VP_CHECK_ARRAY(c, line(1, 2), N);
+    VP_CHECK_EQ(COPIES_OUT(d), out + 1); /* c alone */
+    VP_CHECK_ARRAY(c, line(1, 2), N);
+    VP_CHECK_EQ(COPIES_OUT(d), out + 1); /* and once */
+    vp_drop(x), vp_drop(a), vp_drop(b), vp_drop(c);
+    end_check(d);
+}
+
+VP_TEST(a_write_on_the_host_is_seen_on_the_device) {
+    vp__device *d = everything_on_device();
+    vp_array x = vp__test_counting(N), y = vp_let(vp_add(x, 0.5));
+    VP_CHECK_OK(vp_sync());
+    for (int i = 0; i < 20; i++) {
+        vp_put(x, vp_at(i), -1.0); /* stored by the CPU; the device's copy is stale */
+        vp_set(y, vp_add(x, 0.5));
+        double *expected = line(1, 0.5);
+        for (int k = 0; k <= i; k++) expected[k] = -0.5;
+        VP_CHECK_ARRAY(y, expected, N);
+    }
+    VP_CHECK_GE(COPIES_IN(d), 20);
+    vp_drop(x), vp_drop(y);
+    end_check(d);
+}
+
+VP_TEST(a_write_into_what_the_device_made) {
+    vp__device *d = everything_on_device();
+    vp_array x = vp__test_counting(N);
+    vp_array a = vp_let(vp_add(x, 1.0));
+    vp_put(a, vp_at(vp_range(0, 10)), 0.0);
+    vp_put(a, vp_at(vp_range(5, 15)), vp_mul(vp_get(x, vp_range(5, 15)), 3.0));
+    vp_array b = vp_let(vp_mul(a, 1.0));
+    double *expected = line(1, 1);
+    for (int i = 0; i < 5; i++) expected[i] = 0;
+    for (int i = 5; i < 15; i++) expected[i] = 3 * i;
+    VP_CHECK_ARRAY(b, expected, N);
+    VP_CHECK_ARRAY(a, expected, N);
+    vp_drop(x), vp_drop(a), vp_drop(b);
+    end_check(d);
+}
+
+VP_TEST(a_whole_overwrite_fetches_nothing) {
+    vp__device *d = everything_on_device();
+    vp_array x = vp__test_counting(N);
+    vp_array a = vp_let(vp_add(x, 1.0));
+    VP_CHECK_OK(vp_sync());
+    int64_t out = COPIES_OUT(d);
+    vp_put(a, vp_at(VP_ALL), 7.0);
+    VP_CHECK_ARRAY(a, line(0, 7), N);
+    VP_CHECK_LE(COPIES_OUT(d) - out, 1); /* the value that is put, at most */
+    vp_drop(x), vp_drop(a);
+    end_check(d);
+}
+
+/* While the device is held, a reader waits and others do not; when it goes on, everyone has
+ * what the program order says. */
+VP_TEST(readers_on_both_sides_see_their_versions) {
+    vp__device *d = everything_on_device();
+    vp_array x = vp__test_counting(N);
+    vp_array a = vp_let(vp_add(x, 1.0));
+    VP_CHECK_OK(vp_sync());
+    fake_device_hold();
+    vp_array before = vp_let(vp_mul(a, 2.0)); /* on the device, later */
+    vp_put(a, vp_at(0), 100.0);
+    vp_array after = vp_let(vp_mul(a, 3.0));
+    vp_array host = vp_let(vp_sort(vp_get(a, vp_until(5)), 0)); /* only the CPU sorts */
+    fake_device_go();
+    VP_CHECK_ARRAY(before, line(2, 2), N);
+    double *expected = line(3, 3);
+    expected[0] = 300;
+    VP_CHECK_ARRAY(after, expected, N);
+    VP_CHECK_VALUES(host, 2, 3, 4, 5, 100);
+    vp_drop(x), vp_drop(a), vp_drop(before), vp_drop(after), vp_drop(host);
+    end_check(d);
+}
+
+VP_TEST(views_are_brought_without_their_neighbours) {
+    vp__device *d = everything_on_device();
+    vp_scope scope = vp_begin();
+    vp_array m = vp_let(vp_reshape(vp__test_counting(N), vp_shape(100, 200)));
+    VP_CHECK_OK(vp_sync());
+    vp_array row = vp_let(vp_add(vp_get(m, 3), 0.0));
+    vp_array column = vp_let(vp_add(vp_get(m, VP_ALL, 7), 0.0));
+    vp_array back = vp_let(vp_add(vp_get(m, 0, vp_every(-50)), 0.0));
+    vp_array sum = vp_let(vp_sum(vp_get(m, vp_range(0, 2), vp_range(0, 3))));
+    vp_array both = vp_let(vp_add(vp_get(m, vp_range(0, 2), vp_range(0, 1)), vp_get(m, 0)));
+    double expected[200];
+    for (int i = 0; i < 200; i++) expected[i] = 600 + i;
+    VP_CHECK_ARRAY(row, expected, 200);
+    for (int i = 0; i < 100; i++) expected[i] = 200 * i + 7;
+    VP_CHECK_ARRAY(column, expected, 100);
+    VP_CHECK_VALUES(back, 199, 149, 99, 49);
+    VP_CHECK_VALUES(sum, 0 + 1 + 2 + 200 + 201 + 202);
+    VP_CHECK_VALUES(vp_get(both, 1, vp_range(0, 3)), 200, 201, 202);
+    vp_end(scope);
+    end_check(d);
+}
+
+VP_TEST(borrowed_memory_is_read_afresh) {
+    vp__device *d = everything_on_device();
+    static double memory[N];
+    vp_array x = vp_borrow(VP_F64, vp_shape(N), NULL, memory, VP_WRITABLE, NULL, NULL);
+    for (int i = 0; i < 5; i++) {
+        for (int k = 0; k < N; k++) memory[k] = i;
+        VP_CHECK_VALUES(vp_get(vp_let(vp_add(x, 1.0)), vp_until(2)), i + 1, i + 1);
+        VP_CHECK_OK(vp_sync());
+    }
+    vp_put(x, vp_at(3), 9.0);
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK_EQ(memory[3], 9);
+    vp_drop(x);
+    VP_CHECK_GE(LAUNCHES(d), 5);
+}
+
+VP_TEST(reductions_and_several_kernels_run_on_the_device) {
+    vp__device *d = everything_on_device();
+    vp_scope scope = vp_begin();
+    vp_array x = vp_let(vp_reshape(vp__test_counting(N), vp_shape(100, 200)));
+    VP_CHECK_OK(vp_sync());
+    int64_t before = LAUNCHES(d);
+    vp_array centred = vp_let(vp_sub(x, vp_mean(x, 0)));
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK_GE(LAUNCHES(d), before + 2);
+    VP_CHECK_VALUES(vp_sum(vp_abs(vp_get(centred, 50))), 200 * 100.0);
+    vp_array var = vp_let(vp_var(vp_get(x, 0)));
+    VP_CHECK_VALUES(var, (200.0 * 200 - 1) / 12);
+    vp_end(scope);
+    end_check(d);
+}
+
+VP_TEST(late_sizes_and_the_device) {
+    vp__device *d = everything_on_device();
+    vp_array x = vp__test_counting(N);
+    vp_array found = vp_let(vp_find(vp_ge(x, 19990.0)));
+    vp_array y = vp_let(vp_mul(vp_take(x, found, 0), 2.0));
+    VP_CHECK_VALUES(vp_sum(y), 2 * (19990 + 19999) * 5.0);
+    vp_drop(x), vp_drop(found), vp_drop(y);
+    end_check(d);
+}
+
+/* --- placement ---------------------------------------------------------------------- */
+
+/* A device that is fast but far: one small node is not worth the way, a chain is. */
+VP_TEST(transfers_and_latency_count) {
+    vp__test_threads(2);
+    vp__tuning.trial_ns = INT64_MAX;
+    fake_properties p = {.latency_ns = 200000, .ns_per_byte = 1, .slowness = 0.01};
+    vp__device *d = fake_device_add(&p, 1);
+    vp_array x = vp__test_counting(N);
+    vp_array a = vp_let(vp_add(x, 1.0)); /* about 5 µs here, 360 there */
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK_EQ(LAUNCHES(d), 0);
+    vp_array big = vp_let(vp_ones(VP_F64, vp_shape(1000000)));
+    VP_CHECK_OK(vp_sync());
+    vp_array b = big;
+    for (int i = 0; i < 40; i++) b = vp_let(vp_sin(vp_exp(b)));
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK_GT(LAUNCHES(d), 0); /* each is some milliseconds here */
+    vp_drop(x), vp_drop(a);
+}
+
+/* What a node will use is where it will be: a chain placed before anything has run stays on
+ * the device, and nothing is copied back in between. */
+VP_TEST(a_chain_stays_on_the_device) {
+    vp__device *d = everything_on_device();
+    vp__gate gate;
+    vp_array x = vp_let(VP_GATED(vp__test_counting(N), &gate)), chain[10];
+    vp_array last = x;
+    for (int i = 0; i < 10; i++) last = chain[i] = vp_let(vp_add(last, 1.0));
+    for (int i = 0; i < 10; i++)
+        VP_CHECK_EQ(vp__test_storage(chain[i])->home, VP__HOME_ON_DEVICE - d->index);
+    int64_t out = COPIES_OUT(d);
+    vp__gate_open(&gate);
+    VP_CHECK_ARRAY(last, line(1, 10), N);
+    VP_CHECK_EQ(COPIES_OUT(d), out + 1);
+}
+
+/* Runs `rounds` of work that takes about a millisecond here, and returns the share of the
+ * last half that went to the device. */
+static double share_on_device(vp__device *d, int rounds) {
+    vp_array x = vp_let(vp_full(VP_F64, vp_shape(100000), 0.5));
+    VP_CHECK_OK(vp_sync());
+    int64_t half = 0;
+    for (int i = 0; i < rounds; i++) {
+        if (i == rounds / 2) half = LAUNCHES(d);
+        vp_array y = vp_let(vp_tan(vp_exp(x)));
+        VP_CHECK_OK(vp_sync());
+        vp_drop(y);
+    }
+    vp_drop(x);
+    return (double)(LAUNCHES(d) - half) / (rounds - rounds / 2);
+}
+
+static void check_books(double slowness, double wrong_by, bool device_wins) {
+    vp__test_threads(1);
+    fake_properties p = {
+        .latency_ns = 1000, .ns_per_byte = 0.0001, .slowness = slowness};
+    vp__device *d = fake_device_add(&p, wrong_by);
+    double share = share_on_device(d, 60);
+    printf("the device, %g times as slow and estimated wrong by %g, got %g of the work\n",
+           slowness, wrong_by, share);
+    if (device_wins)
+        VP_CHECK_GT(share, 0.7);
+    else
+        VP_CHECK_LT(share, 0.3);
+    /* What is booked for the next one is about what it takes. */
+    VP_CHECK_LT(atomic_load(&d->latency.value), 1000 * 100 * vp__test_slowdown());
+}
+
+/* Ten times as slow as a core, praised a hundredfold: the work leaves it. */
+VP_TEST_TIMEOUT(books_converge_on_a_slow_device, 60) { check_books(10, 0.01, false); }
+VP_TEST_TIMEOUT(books_converge_on_a_slow_device_run_down, 60) {
+    check_books(10, 100, false);
+}
+/* Twenty times as fast, run down a hundredfold: the work finds it. */
+VP_TEST_TIMEOUT(books_converge_on_a_fast_device, 60) { check_books(0.05, 100, true); }
+VP_TEST_TIMEOUT(books_converge_on_a_fast_device_praised, 60) {
+    check_books(0.05, 0.01, true);
+}
+
+/* --- what can go wrong -------------------------------------------------------------- */
+
+/* Some arrays, computed with this device; right or an error, never anything else. */
+static void compute(const fake_properties *p, bool may_fail) {
+    vp__test_threads(2);
+    vp__tuning.inline_ns = 0;
+    vp__tuning.trial_ns = 0;
+    vp__device *d = fake_device_add(p, 1);
+    vp_array x = vp__test_counting(N);
+    for (int i = 0; i < 30; i++) {
+        vp_array a = vp_let(vp_add(x, (double)i));
+        vp_array b = vp_let(vp_mul(vp_sub(a, (double)i), 3.0));
+        vp_put(b, vp_at(0), vp_get(a, 0));
+        static double got[N];
+        vp_status status = vp_read(b, got, sizeof got);
+        if (status == VP_OK) {
+            double *expected = line(3, 0);
+            expected[0] = i;
+            for (int k = 0; k < N; k++) VP_CHECK_EQ(got[k], expected[k]);
+        } else {
+            VP_CHECK(may_fail);
+            VP_CHECK_EQ(status, VP_ERR_DEVICE);
+            VP_CHECK(strstr(vp_message(), "fake") != NULL);
+            VP_CHECK(strstr(vp_message(), "test_device.c") != NULL);
+        }
+        vp_drop(a), vp_drop(b);
+    }
+    vp_sync();
+    vp_drop(x);
+    VP_CHECK_EQ(fake_device_strays(), 0);
+    VP_CHECK_SOON(fake_device_bytes() == 0);
+    VP_CHECK_SOON(atomic_load(&d->ahead) == 0);
+    VP_CHECK_EQ(VP_STAT(in_flight), 0);
+}
+
+VP_TEST(without_device_memory_the_cpu_does_it) {
+    fake_properties p = {.slowness = 1e-6, .bytes = 3 * N * 8};
+    compute(&p, false);
+}
+
+VP_TEST(a_kernel_the_device_cannot_run) {
+    fake_properties p = {.slowness = 1e-6, .refuses_kernels = 1};
+    compute(&p, false);
+}
+
+/* A device that fails loses what only it has; what the host has it can go on with. */
+VP_TEST(a_lost_device) {
+    fake_properties p = {.slowness = 1e-6, .fails_after = 20};
+    compute(&p, true);
+}
+
+VP_TEST(a_device_that_never_works) {
+    fake_properties p = {.slowness = 1e-6, .fails_after = 1};
+    compute(&p, true);
+}
