@@ -36,13 +36,23 @@ static bool held;
 static block blocks = {.next = &blocks, .previous = &blocks};
 static int64_t in_use, strays, commands;
 
+/* A number below n, of a device in a mood. */
+static int mood(int n) {
+    static _Atomic uint32_t state = 1;
+    /* relaxed: numbers that two threads share are as good. */
+    uint32_t x = atomic_load_explicit(&state, memory_order_relaxed) * 1664525u + 1013904223u;
+    atomic_store_explicit(&state, x, memory_order_relaxed);
+    return (int)((x >> 8) % (uint32_t)n);
+}
+
 /* --- memory ------------------------------------------------------------------------- */
 
 static void *allocate(vp__device *d, size_t bytes) {
     (void)d;
     block *b = NULL;
     pthread_mutex_lock(&lock);
-    if (!is.bytes || in_use + (int64_t)bytes <= is.bytes)
+    bool refused = is.moody && mood(20) == 0;
+    if (!refused && (!is.bytes || in_use + (int64_t)bytes <= is.bytes))
         b = aligned_alloc(64, (sizeof *b + bytes + 63) / 64 * 64);
     if (b) {
         memset(b->data, 0xa5, bytes); /* nobody may rely on what was there */
@@ -123,7 +133,7 @@ static void launch(vp__device *d, const vp__launch *l, vp__device_event *event) 
 
 static void *load(vp__device *d, const struct vp__kernel *kernel) {
     (void)d;
-    if (is.refuses_kernels) return NULL;
+    if (is.refuses_kernels || (is.moody && mood(20) == 0)) return NULL;
     vp__kernel *k = malloc(sizeof *k);
     if (k) *k = *kernel;
     return k;
@@ -180,6 +190,8 @@ static void execute(command *c) {
         ns = (double)c->bytes * is.ns_per_byte;
         pass(ns);
     }
+    static const double lies[] = {0.001, 0.01, 0.1, 1, 10, 100, 1000};
+    if (is.moody) ns = (ns + 1000) * lies[mood(7)];
     c->event->done(c->event, failed, ns);
 }
 

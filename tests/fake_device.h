@@ -18,6 +18,9 @@ typedef struct {
     int64_t bytes;           /* of memory; 0: no limit */
     int64_t fails_after;     /* commands; 0: never */
     int64_t refuses_kernels; /* load fails */
+    /* For random programs: now and then it refuses memory or a kernel, and the times it
+     * reports are wrong by up to a thousandfold, so that nodes go anywhere. */
+    bool moody;
 } fake_properties;
 
 /* Starts a device and adds it to the processor's. The guesses of its cost model are its

@@ -89,7 +89,8 @@ static remote *make_remote(vp__storage *s, bool on_host) {
 
 void vp__remote_forget(vp__storage *s) {
     remote *m = remote_part(s);
-    if (!m) return;
+    /* A write that failed may not have fetched the contents at all. */
+    if (!m || !vp__storage_is_on_host(s)) return;
     vp__spin_lock(&s->lock);
     vp__replica *list = m->replicas;
     m->replicas = NULL;

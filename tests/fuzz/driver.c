@@ -61,6 +61,11 @@ const char *fuzz_end_text(const fuzz_result *r) {
         snprintf(text, sizeof text, "left %lld more bytes in use than before it",
                  (long long)r->extra);
         break;
+    case FUZZ_DEVICE:
+        snprintf(text, sizeof text,
+                 "kept %lld bytes of device memory, or gave the device wrong addresses",
+                 (long long)r->extra);
+        break;
     case FUZZ_HELD:
         snprintf(text, sizeof text, "kept %lld pieces of borrowed memory",
                  (long long)r->extra);

@@ -217,6 +217,11 @@ uint64_t fuzz_companion(uint64_t seed) {
     return seed | companion;
 }
 
+bool fuzz_with_device(uint64_t seed) {
+    uint64_t r = tuning_random(seed) + 2;
+    return fuzz_chance(&r, 30);
+}
+
 void fuzz_tune(vp__tuning_t *t, uint64_t seed) {
     uint64_t r = tuning_random(seed);
     bool gates = fuzz_chance(&r, 40);
@@ -230,4 +235,5 @@ void fuzz_tune(vp__tuning_t *t, uint64_t seed) {
     t->wake_ns = fuzz_chance(&r, 30) ? 0 : fuzz_between(&r, 0, 20000);
     t->spin_ns = fuzz_chance(&r, 30) ? 0 : fuzz_between(&r, 0, 30000);
     t->naps = fuzz_below(&r, 20);
+    t->trial_ns = fuzz_chance(&r, 50) ? 0 : fuzz_between(&r, 0, 20000);
 }

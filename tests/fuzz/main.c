@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/config.h"
 #include "driver.h"
 #include "run.h"
 
@@ -85,6 +86,7 @@ static int run_here(uint64_t seed, fuzz_size size, int times) {
     char *text = malloc(FUZZ_TEXT);
     if (!text) return 1;
     fuzz_tune(&vp__tuning, seed);
+    if (!vp__config_get()->sync) fuzz_tune_device(seed);
     for (int i = 0; i < times; i++) {
         fuzz_log log;
         fuzz_log_init(&log, text, FUZZ_TEXT);

@@ -115,4 +115,7 @@ uint64_t fuzz_companion(uint64_t seed);
  * allowed in flight a held one would make every instruction wait for room. */
 bool fuzz_tuned_for_gates(uint64_t seed);
 
+/* Whether a seed's programs have a second device, a fake one that makes trouble. */
+bool fuzz_with_device(uint64_t seed);
+
 #endif

@@ -16,6 +16,7 @@
 #include "base/config.h"
 #include "net/core.h"
 #include "run.h"
+#include "tests/fake_device.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
@@ -118,13 +119,27 @@ static void tune(uint64_t seed) {
     if (vp__config_get()->sync) return;
     vp__workers_stop();
     fuzz_tune(&vp__tuning, seed);
+    fuzz_tune_device(seed);
+}
+
+void fuzz_tune_device(uint64_t seed) {
+    static bool added;
+    bool wanted = fuzz_with_device(seed);
+    if (wanted && !added) {
+        fake_properties p = {.slowness = 1, .moody = true};
+        fake_device_add(&p, 1);
+        added = true;
+    }
+    vp__device_count = wanted;
 }
 
 /* What is left when the net is empty. A thread that has just run the last node may still
  * be giving its memory back, so a second look decides. */
 static void look_at_rest(vp_stats *stats, int64_t settled) {
     vp_get_stats(stats);
-    for (int i = 0; i < 1000 && (stats->bytes_in_use > settled || fuzz_borrowed()); i++) {
+    for (int i = 0; i < 1000 && (stats->bytes_in_use > settled || fuzz_borrowed() ||
+                                 fake_device_bytes());
+         i++) {
         struct timespec nap = {0, 100000};
         nanosleep(&nap, NULL);
         vp_get_stats(stats);
@@ -187,6 +202,9 @@ static void run_one(fuzz_channel *c, issuer *main, issuer *beside, uint64_t seed
         result->end = FUZZ_LEAKED;
         result->extra = c->stats.bytes_in_use - settled;
         settled = c->stats.bytes_in_use;
+    } else if (fake_device_bytes() || fake_device_strays()) {
+        result->end = FUZZ_DEVICE;
+        result->extra = fake_device_bytes() + fake_device_strays();
     } else if (fuzz_borrowed() != 0) {
         result->end = FUZZ_HELD;
         result->extra = fuzz_borrowed();

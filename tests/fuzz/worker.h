@@ -24,6 +24,7 @@ typedef enum {
     FUZZ_RAN,
     FUZZ_NOT_EMPTY, /* nodes in flight after vp_sync */
     FUZZ_LEAKED,    /* more bytes in use than before */
+    FUZZ_DEVICE,    /* device memory not given back, or addresses that are not in it */
     FUZZ_HELD,      /* borrowed memory that was not given back */
     FUZZ_CRASHED,
     FUZZ_HUNG,
@@ -79,5 +80,8 @@ uint64_t fuzz_now(void);
 
 /* What a worker process does until its pipe is closed. */
 int fuzz_work(int memory, int in, int out);
+
+/* Gives the process the device a seed wants, or takes it away; the net must be empty. */
+void fuzz_tune_device(uint64_t seed);
 
 #endif
