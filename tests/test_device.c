@@ -260,8 +260,10 @@ static void check_books(double slowness, double wrong_by, bool device_wins) {
         VP_CHECK_GT(share, 0.7);
     else
         VP_CHECK_LT(share, 0.3);
-    /* What is booked for the next one is about what it takes. */
-    VP_CHECK_LT(atomic_load(&d->latency.value), 1000 * 100 * vp__test_slowdown());
+    /* Its copies are estimated as it told of them. */
+    double per_byte = (double)atomic_load(&d->ns_per_byte.value);
+    VP_CHECK_GT(per_byte, p.ns_per_byte / 2);
+    VP_CHECK_LT(per_byte, p.ns_per_byte * 2);
 }
 
 /* Ten times as slow as a core, praised a hundredfold: the work leaves it. */

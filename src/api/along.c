@@ -26,7 +26,7 @@ vp_expr vp__along(const char *where, vp_operand x, int axis, int what) {
     e = vp__as_leaf(vp__build_cast(e, work, where));
     if (e->kind == VP__EXPR_POISON) return vp__give(e);
     vp__lib_params p = {
-        .kind = kinds[what], .axis = axis, .column_major = vp__prefers_columns(e)};
+        .kind = kinds[what], .axis = axis, .order = VP__ORDER_KEEP};
     int64_t dims[VP__MAXDIM];
     int ndim = e->ndim;
     bool late = e->late;
@@ -91,8 +91,7 @@ vp_expr vp__matmul(const char *where, vp_operand x, vp_operand y) {
     }
     dims[n++] = a->dims[a->ndim - 2];
     dims[n++] = b->dims[b->ndim - 1];
-    vp__lib_params p = {.kind = VP__LIB_MATMUL,
-                        .column_major = vp__prefers_columns(a) && vp__prefers_columns(b)};
+    vp__lib_params p = {.kind = VP__LIB_MATMUL};
     vp__value v;
     vp__library_issue(&p, t, 2, in, n, dims, "matmul", where, &v);
     vp__expr *r = vp__value_expr(&v, where);

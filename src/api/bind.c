@@ -9,7 +9,9 @@
 #include "net/library.h"
 
 /* A named part of a larger array is copied, not shared, when it is at most this share of
- * it: sharing would make the next write to the large one copy all of it. */
+ * it: sharing would make the next write to the large one copy all of it. It is also copied
+ * when there are gaps between its elements: what a name refers to is laid out without,
+ * whether its size was known when it was named or not. */
 enum { SHARE_AT_LEAST = 2 };
 
 /* Closes an expression into a value with storage it may be written in. */
@@ -17,14 +19,12 @@ static void close_value(vp__expr *e, vp__value *v, const char *where) {
     bool part = false;
     if (e->kind == VP__EXPR_LEAF && !e->late) {
         int64_t bytes = e->count * vp__dtype[e->dtype].size;
-        bool broadcast = false;
-        for (int i = 0; i < e->ndim; i++)
-            broadcast |= e->strides[i] == 0 && e->dims[i] > 1;
-        part = broadcast || e->storage->borrowed ||
-               bytes * SHARE_AT_LEAST <= e->storage->bytes;
+        part = !vp__layout_is_dense(e->ndim, e->dims, e->strides,
+                                    vp__dtype[e->dtype].size) ||
+               e->storage->borrowed || bytes * SHARE_AT_LEAST <= e->storage->bytes;
     }
     if (part) {
-        vp__lib_params p = {.kind = VP__LIB_COPY, .column_major = vp__prefers_columns(e)};
+        vp__lib_params p = {.kind = VP__LIB_COPY, .order = VP__ORDER_KEEP};
         int64_t dims[VP__MAXDIM];
         memcpy(dims, e->dims, (size_t)e->ndim * sizeof(int64_t));
         vp__library_issue(&p, (vp_dtype)e->dtype, 1, &e, e->ndim, dims, "copy", where, v);

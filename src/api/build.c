@@ -462,12 +462,6 @@ vp__error *vp__axes_bits(const vp_axes_t *axes, int ndim, const char *name,
     return NULL;
 }
 
-bool vp__prefers_columns(const vp__expr *e) {
-    if (e->kind != VP__EXPR_LEAF || e->late || e->ndim < 2) return false;
-    int64_t first = llabs(e->strides[0]), last = llabs(e->strides[e->ndim - 1]);
-    return first < last && first != 0;
-}
-
 static vp_expr issue_op(int op, const char *where, int nargs, vp__expr **args) {
     if ((unsigned)op >= VP__NOPS || vp__ops[op].arity != nargs || vp__ops[op].reduces)
         return vp__give(

@@ -49,9 +49,6 @@ vp__error *vp__axes_bits(const vp_axes_t *axes, int ndim, const char *name,
                          const char *where, uint32_t *bits);
 vp__error *vp__axis_check(int *axis, int ndim, const char *name, const char *where);
 
-/* Whether most of an expression's array operands are column-major. */
-bool vp__prefers_columns(const vp__expr *e);
-
 uint32_t vp__scope_depth(void);
 
 #endif

@@ -23,7 +23,7 @@ static vp__expr *readdress(vp__expr *e, int64_t offset, int ndim, const int64_t 
 
 /* The elements copied into C or column order. */
 static vp__expr *copy_leaf(vp__expr *e, bool column_major, const char *where) {
-    vp__lib_params p = {.kind = VP__LIB_COPY, .column_major = column_major};
+    vp__lib_params p = {.kind = VP__LIB_COPY, .order = column_major ? VP__ORDER_F : VP__ORDER_C};
     int64_t dims[VP__MAXDIM];
     int ndim = e->ndim;
     vp_dtype t = (vp_dtype)e->dtype;
@@ -232,7 +232,7 @@ vp_expr vp__concatenate(const char *where, int axis, int count, const vp_operand
     vp__expr *poison = vp__first_poison(count, in);
     if (poison) return vp__give(poison);
     vp_dtype t = (vp_dtype)in[0]->dtype;
-    bool late = false, columns = true;
+    bool late = false;
     vp__error *error = NULL;
     for (int i = 0; i < count; i++) t = vp__dtype_promote(t, (vp_dtype)in[i]->dtype);
     for (int i = 0; i < count; i++) {
@@ -244,7 +244,6 @@ vp_expr vp__concatenate(const char *where, int axis, int count, const vp_operand
                                   "%s: arrays of %d and %d axes do not join", name,
                                   in[0]->ndim, in[i]->ndim);
         late |= in[i]->late;
-        columns = columns && vp__prefers_columns(in[i]);
     }
     poison = vp__first_poison(count, in);
     if (poison) {
@@ -272,7 +271,7 @@ vp_expr vp__concatenate(const char *where, int axis, int count, const vp_operand
     }
     if (error) return vp__give(vp__refuse(count, in, where, error));
     vp__lib_params p = {
-        .kind = VP__LIB_CONCATENATE, .axis = axis, .column_major = columns};
+        .kind = VP__LIB_CONCATENATE, .axis = axis, .order = VP__ORDER_KEEP};
     vp__value v;
     vp__library_issue(&p, t, count, in, ndim, late ? NULL : dims, name, where, &v);
     return vp__give(vp__value_expr(&v, where));

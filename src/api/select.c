@@ -192,7 +192,7 @@ static vp__expr *gather(vp__expr *base, selection *s, const char *name,
     vp__lib_params p = s->p;
     p.kind = VP__LIB_GATHER;
     p.nitems = count;
-    p.column_major = vp__prefers_columns(base);
+    p.order = VP__ORDER_KEEP;
     int64_t dims[2 * VP__MAXDIM];
     int ndim = base->ndim - selected + index_ndim;
     vp__error *error = NULL;

@@ -366,7 +366,7 @@ static bool reads(const vp__expr *e, const vp__storage *s) {
 void vp__copy_leaf(vp__expr *e) {
     vp__expr *leaf = vp__expr_leaf(e->storage, NULL, (vp_dtype)e->dtype, e->offset,
                                    e->ndim, e->dims, e->strides, false, e->where);
-    vp__lib_params p = {.kind = VP__LIB_COPY};
+    vp__lib_params p = {.kind = VP__LIB_COPY, .order = VP__ORDER_KEEP};
     vp__value v;
     vp__library_issue(&p, (vp_dtype)e->dtype, 1, &leaf, e->ndim, e->dims, "copy",
                       e->where, &v);

@@ -158,7 +158,7 @@ void vp__library_issue(const vp__lib_params *p, vp_dtype dtype, int nin, vp__exp
     out->storage = s;
     if (dims) {
         memcpy(n->dims, dims, (size_t)ndim * sizeof(int64_t));
-        vp__layout_compact(ndim, dims, size, p->column_major, n->strides);
+        vp__library_layout(n);
         memcpy(out->dims, n->dims, (size_t)ndim * sizeof(int64_t));
         memcpy(out->strides, n->strides, (size_t)ndim * sizeof(int64_t));
     }

@@ -29,11 +29,15 @@ typedef enum {
 
 enum { VP__FANCY_ITEMS = 8 };
 
+/* KEEP: as the first operand (for CONCATENATE: all of them) is laid out. Decided when that is
+ * known, so that a value has the same layout whether its size came late or not. */
+typedef enum { VP__ORDER_C, VP__ORDER_F, VP__ORDER_KEEP } vp__order;
+
 typedef struct {
     vp__lib_kind kind;
     int axis;
     const vp__viewop *view; /* VIEW; copied */
-    bool column_major;      /* COPY, GENERATE: storage order of the result */
+    vp__order order;        /* of the result's storage */
     /* GENERATE: element number i in storage order (or i, j for eye) is start + step * i. */
     bool eye, in_integers;
     bool ends; /* the last element is exactly `stop` */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/library_work.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "array/pool.h"
@@ -79,12 +80,38 @@ static void *scratch_of(const payload *w, int64_t piece) {
     return w->scratch ? (char *)w->scratch + (size_t)piece * w->scratch_each : NULL;
 }
 
-/* Value dims equal to input 0's, compact in the order the parameters say. */
-static vp__error *size_like_input(vp__node *n) {
+/* Whether an operand's first long axis has a smaller step than its last one. */
+static bool prefers_columns(const vp__input *in) {
+    int first = 0, last = in->ndim - 1;
+    while (first < last && in->dims[first] == 1) first++;
+    while (last > first && in->dims[last] == 1) last--;
+    if (first >= last) return false;
+    int64_t outer = llabs(in->strides[first]), inner = llabs(in->strides[last]);
+    return outer < inner && outer != 0;
+}
+
+void vp__library_layout(vp__node *n) {
     const payload *w = n->payload;
+    int size = vp__dtype[n->dtype].size;
+    bool columns = w->p.order == VP__ORDER_F;
+    if (w->p.order == VP__ORDER_KEEP) {
+        int operands = w->p.kind == VP__LIB_CONCATENATE ? n->ninputs : 1;
+        if (operands > VP__SEGMENT_LEAVES) operands = VP__SEGMENT_LEAVES;
+        if (n->ndim == n->in[0].ndim) {
+            const int64_t *strides[VP__SEGMENT_LEAVES];
+            for (int i = 0; i < operands; i++) strides[i] = n->in[i].strides;
+            vp__layout_like(n->ndim, n->dims, size, operands, strides, n->strides);
+            return;
+        }
+        columns = prefers_columns(&n->in[0]);
+    }
+    vp__layout_compact(n->ndim, n->dims, size, columns, n->strides);
+}
+
+/* Value dims equal to input 0's. */
+static vp__error *size_like_input(vp__node *n) {
     memcpy(n->dims, n->in[0].dims, (size_t)n->ndim * sizeof(int64_t));
-    vp__layout_compact(n->ndim, n->dims, vp__dtype[n->dtype].size, w->p.column_major,
-                       n->strides);
+    vp__library_layout(n);
     n->estimate = 200 + (float)count_of(&n->in[0]);
     return NULL;
 }
@@ -136,7 +163,8 @@ static vp__error *view_size(vp__node *n) {
     vp__error *e = vp__viewop_apply(&w->op, &w->layout, size, &w->copy);
     if (e) return vp__error_wrap(e, n->where, n->name);
     memcpy(n->dims, w->layout.dims, (size_t)n->ndim * sizeof(int64_t));
-    vp__layout_compact(n->ndim, n->dims, size, false, n->strides);
+    const int64_t *strides = w->layout.strides;
+    vp__layout_like(n->ndim, n->dims, size, 1, &strides, n->strides);
     n->estimate = 200 + (float)vp__shape_count(n->ndim, n->dims, 1);
     return NULL;
 }
@@ -344,9 +372,7 @@ static vp__error *gather_size(vp__node *n) {
     vp__error *e = fancy_size(n, 1, n->in[0].ndim, n->in[0].dims, &ndim, dims);
     if (e) return e;
     memcpy(n->dims, dims, (size_t)n->ndim * sizeof(int64_t));
-    const payload *w = n->payload;
-    vp__layout_compact(n->ndim, dims, vp__dtype[n->dtype].size, w->p.column_major,
-                       n->strides);
+    vp__library_layout(n);
     n->estimate = 200 + (float)vp__shape_count(n->ndim, dims, 1);
     return NULL;
 }
@@ -449,8 +475,7 @@ static vp__error *concatenate_size(vp__node *n) {
             }
         }
     }
-    vp__layout_compact(n->ndim, n->dims, vp__dtype[n->dtype].size, w->p.column_major,
-                       n->strides);
+    vp__library_layout(n);
     n->estimate = cost;
     return NULL;
 }
@@ -495,8 +520,7 @@ static vp__error *matmul_size(vp__node *n) {
     dims[nd++] = a->dims[a->ndim - 2];
     dims[nd++] = b->dims[b->ndim - 1];
     memcpy(n->dims, dims, (size_t)nd * sizeof(int64_t));
-    const payload *w = n->payload;
-    vp__layout_compact(nd, dims, vp__dtype[n->dtype].size, w->p.column_major, n->strides);
+    vp__library_layout(n);
     n->estimate =
         200 + 0.05f * (float)vp__shape_count(nd, dims, 1) * (float)a->dims[a->ndim - 1];
     return NULL;

@@ -14,4 +14,7 @@ const vp__work *vp__library_copy_work(void);
 size_t vp__library_payload(vp__lib_kind kind);
 void vp__library_set(vp__node *n, const vp__lib_params *p);
 
+/* With the value's dims and its operands' layouts known: sets the value's strides. */
+void vp__library_layout(vp__node *n);
+
 #endif
