@@ -232,10 +232,10 @@ VP_TEST(a_chain_stays_on_the_device) {
     VP_CHECK_EQ(COPIES_OUT(d), out + 1);
 }
 
-/* Runs `rounds` of work that takes about a millisecond here, and returns the share of the
+/* Runs `rounds` of work that takes some milliseconds here, and returns the share of the
  * last half that went to the device. */
 static double share_on_device(vp__device *d, int rounds) {
-    vp_array x = vp_let(vp_full(VP_F64, vp_shape(100000), 0.5));
+    vp_array x = vp_let(vp_full(VP_F64, vp_shape(600000), 0.5));
     VP_CHECK_OK(vp_sync());
     int64_t half = 0;
     for (int i = 0; i < rounds; i++) {

@@ -70,6 +70,7 @@ struct vp__device {
     vp__figure ns_per_byte; /* of copies */
     float slowness;         /* its time for a kernel over a core's, first guess */
     _Atomic int64_t ahead;  /* ns of work placed here and not finished */
+    _Atomic float credit;   /* towards a trial of what seems better done elsewhere */
     _Atomic int64_t launches, copies_in, copies_out; /* how often */
 };
 

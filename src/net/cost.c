@@ -10,7 +10,7 @@
 
 /* Measured over estimated, per kind of work (an operation of the table, or beyond it a
  * library operation), for the cores and for each device. */
-enum { KEYS = 256, TRIALS = 2 };
+enum { KEYS = 256, TRIALS = 2, TRIAL_SHARE = 32 };
 static vp__figure factors[1 + VP__MAX_DEVICES][KEYS];
 
 /* Cycles per 64 bytes are for data in L1 at about this clock. */
@@ -106,9 +106,19 @@ static double on_cores(const vp__node *n) {
     return ns;
 }
 
+/* Whether a device that would take longer gets the node all the same, now and then: figures
+ * that speak against it could not be corrected otherwise. The more it takes, the more seldom,
+ * so that such trials cost about one part in TRIAL_SHARE. */
+static bool is_due(vp__device *device, double least, double ns) {
+    float credit = atomic_load_explicit(&device->credit, memory_order_relaxed);
+    credit += (float)(least / ns);
+    bool due = credit > TRIAL_SHARE;
+    atomic_store_explicit(&device->credit, due ? 0 : credit, memory_order_relaxed);
+    return due;
+}
+
 /* The device that would be done first, or NULL for the cores. A kind of work that a device
- * has never done is given to it a few times, if it is worth a trial: a model that is wrong
- * against the device would never be corrected otherwise. */
+ * has never done is given to it a few times, if it is worth a trial. */
 static vp__device *choose_device(const vp__node *n) {
     if (!vp__launch_is_possible(n)) return NULL;
     vp__device *best = NULL;
@@ -122,6 +132,8 @@ static vp__device *choose_device(const vp__node *n) {
         if (ns < least) {
             least = ns;
             best = device;
+        } else if (n->cost >= (float)vp__tuning.trial_ns && is_due(device, least, ns)) {
+            return device;
         }
     }
     return best;
@@ -164,5 +176,12 @@ void vp__cost_learn_copy(vp__device *device, double ns, int64_t bytes) {
 }
 
 void vp__cost_learn_latency(vp__device *device, uint64_t given) {
-    correct(&device->latency, (double)vp__clock_ns(vp__clock_ticks() - given), 1, 1e10);
+    double ns = (double)vp__clock_ns(vp__clock_ticks() - given);
+    /* What is longer than usual was some other program's fault, as a rule; what is shorter
+     * shows what the device can do. */
+    if (samples(&device->latency) && ns < value(&device->latency))
+        atomic_store_explicit(&device->latency.samples, 0, memory_order_relaxed);
+    correct(&device->latency, ns, 1, 1e10);
+    if (samples(&device->latency) < 3)
+        atomic_store_explicit(&device->latency.samples, 3, memory_order_relaxed);
 }
