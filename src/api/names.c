@@ -118,6 +118,7 @@ static bool remember(thread_names *t, vp_array a) {
 }
 
 static bool set_axes(vp__name *n, int ndim) {
+    if (n->ndim == ndim && n->dims) return true;
     if (n->dims && n->dims != n->own_axes)
         vp__pool_free(n->dims, (size_t)n->ndim * 2 * sizeof(int64_t));
     n->dims = n->own_axes;
@@ -144,12 +145,8 @@ static void unbind(vp__name *n) {
 
 void vp__name_bind(vp__name *n, vp__value *v) {
     bool axes = set_axes(n, v->error ? 0 : v->ndim);
-    if (!v->error && n->buffer && axes &&
-        atomic_load_explicit(&n->buffer->refs, memory_order_acquire) == 1) {
-        /* Nobody else shares the buffer: give it the new storage. */
-        vp__spin_lock(&n->buffer->lock);
+    if (!v->error && n->buffer && axes && !vp__buffer_is_shared(n->buffer)) {
         vp__buffer_rename(n->buffer, v->storage);
-        vp__spin_unlock(&n->buffer->lock);
     } else {
         unbind(n);
         if (v->error) {
@@ -163,8 +160,10 @@ void vp__name_bind(vp__name *n, vp__value *v) {
     n->late = v->late && n->buffer;
     n->offset = v->offset;
     if (n->buffer && !v->late) {
-        memcpy(n->dims, v->dims, (size_t)v->ndim * sizeof(int64_t));
-        memcpy(n->strides, v->strides, (size_t)v->ndim * sizeof(int64_t));
+        for (int i = 0; i < v->ndim; i++) {
+            n->dims[i] = v->dims[i];
+            n->strides[i] = v->strides[i];
+        }
     }
     v->storage = NULL;
     v->error = NULL;

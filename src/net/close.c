@@ -32,13 +32,11 @@ bool vp__issue_leaves_ready(vp__expr *const *leaves, int n) {
     for (int i = 0; i < n; i++) {
         vp__expr *e = leaves[i];
         vp__storage *s = e->storage;
+        if (vp__log_is_empty(&s->log)) continue;
+        vp__region r = vp__region_of(e->offset, e->ndim, e->dims, e->strides,
+                                     vp__dtype[e->dtype].size);
         vp__spin_lock(&s->lock);
-        bool ready = true;
-        if (s->log.newest) {
-            vp__region r = vp__region_of(e->offset, e->ndim, e->dims, e->strides,
-                                         vp__dtype[e->dtype].size);
-            ready = !vp__log_conflicts(&s->log, false, &r);
-        }
+        bool ready = !vp__log_conflicts(&s->log, false, &r);
         vp__spin_unlock(&s->lock);
         if (!ready) return false;
     }

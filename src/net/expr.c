@@ -2,6 +2,7 @@
 #include "net/expr.h"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,23 +91,11 @@ vp__expr *vp__expr_new(vp__expr_kind kind, int ndim, const char *where) {
     e->generation++;
     e->strides = e->dims + (ndim > VP__EXPR_AXES ? ndim : VP__EXPR_AXES);
     e->kind = (uint8_t)kind;
-    e->op = e->type = e->dtype = 0;
     e->ndim = (int8_t)ndim;
-    e->nargs = 0;
-    e->late = e->keepdims = false;
-    e->like = NULL;
-    e->axes = 0;
     e->steps = 1;
-    e->leaves = 0;
-    e->cost = 0;
-    e->count = 0;
-    e->storage = NULL;
-    e->buffer = NULL;
-    e->error = NULL;
-    e->view = NULL;
-    e->depth = 0;
     e->where = where;
-    e->previous = e->next = NULL;
+    memset((char *)e + offsetof(vp__expr, op), 0,
+           offsetof(vp__expr, arg) - offsetof(vp__expr, op));
     return e;
 }
 
@@ -138,6 +127,7 @@ void vp__expr_fail(vp__expr *e, vp__error *error) {
     e->storage = NULL;
     e->buffer = NULL;
     e->late = false;
+    e->like = NULL;
     e->kind = VP__EXPR_POISON;
     e->error = error;
 }

@@ -36,7 +36,7 @@ void vp__flat_build(vp__flat *f, vp__expr *e) {
     k->reduce = -1;
     k->result = e->dtype;
     value_of(f, e);
-    for (int i = 0; i < k->ninstrs; i++)
+    for (int i = 1; i < k->ninstrs; i++) /* the first one has leaves only */
         for (int j = 0; j < 3; j++)
             if (k->instr[i].arg[j] >= FIRST_INSTR)
                 k->instr[i].arg[j] =
@@ -52,7 +52,8 @@ void vp__flat_strides(const vp__expr *e, int64_t *strides) {
 
 bool vp__flat_ready(const vp__flat *f) {
     for (int i = 0; i < f->kernel.nleaves; i++)
-        if (f->leaf[i] && !vp__issue_leaves_ready((vp__expr *const *)&f->leaf[i], 1))
+        if (f->leaf[i] && !vp__log_is_empty(&f->leaf[i]->storage->log) &&
+            !vp__issue_leaves_ready((vp__expr *const *)&f->leaf[i], 1))
             return false;
     return true;
 }
@@ -120,9 +121,10 @@ static void piece(vp__node *n, int64_t i, vp__core *core) {
     k.ninstrs = w->ninstrs;
     k.reduce = -1;
     k.result = w->result;
-    size_t leaves = (size_t)w->nleaves * sizeof(vp__leaf);
-    memcpy(k.leaf, w->body, leaves);
-    memcpy(k.instr, w->body + leaves, (size_t)w->ninstrs * sizeof(vp__instr));
+    const vp__leaf *leaf = (const vp__leaf *)w->body;
+    const vp__instr *instr = (const vp__instr *)(leaf + w->nleaves);
+    for (int j = 0; j < k.nleaves; j++) k.leaf[j] = leaf[j];
+    for (int j = 0; j < k.ninstrs; j++) k.instr[j] = instr[j];
     int64_t first = i * w->chunk;
     int64_t count = w->count - first < w->chunk ? w->count - first : w->chunk;
     void *data[VP__KERNEL_LEAVES];
@@ -165,19 +167,23 @@ vp__node *vp__flat_node(const vp__flat *f, vp__expr *e, int target_ndim) {
     w->nleaves = (uint8_t)k->nleaves;
     w->ninstrs = (uint8_t)k->ninstrs;
     w->result = k->result;
-    memcpy(w->body, k->leaf, leaves);
-    memcpy(w->body + leaves, k->instr, instrs);
+    vp__leaf *leaf = (vp__leaf *)w->body;
     for (int i = 0; i < k->nleaves; i++) {
+        leaf[i] = k->leaf[i];
         vp__expr *l = f->leaf[i];
         if (!l) continue;
         vp__storage_retain(l->storage);
-        vp__input *in = vp__node_add_input(n, l->storage, (vp_dtype)l->dtype, l->offset,
-                                           0, NULL, NULL);
-        in->late = false;
         int64_t bytes = l->count * vp__dtype[l->dtype].size;
-        /* As vp__region_of would say of a dense view; a view of nothing waits all the same. */
-        in->region = bytes ? (vp__region){l->offset, l->offset + bytes, 0, 0, 0}
-                           : vp__region_of_nothing();
+        /* The region as vp__region_of would say of a dense view; a view of nothing waits all
+         * the same. Its axes are nobody's business: the loop is flat. */
+        n->in[n->ninputs++] = (vp__input){
+            .storage = l->storage,
+            .offset = l->offset,
+            .dtype = l->dtype,
+            .region = bytes ? (vp__region){l->offset, l->offset + bytes, 0, 0, 0}
+                            : vp__region_of_nothing()};
     }
+    vp__instr *instr = (vp__instr *)(w->body + leaves);
+    for (int i = 0; i < k->ninstrs; i++) instr[i] = k->instr[i];
     return n;
 }

@@ -96,8 +96,15 @@ vp__error *vp__node_no_memory(const vp__node *n) {
 
 /* Ends the attaching of `waits` waiters to one counter; its progress mark stays. */
 static void attached(vp__node *n, vp__wait what, int waits) {
-    atomic_fetch_sub_explicit(&n->waits[what], ATTACHING - 1 - waits,
-                              memory_order_acq_rel);
+    _Atomic int32_t *count = &n->waits[what];
+    if (waits) {
+        /* acq_rel: like the signals that may have come already. */
+        atomic_fetch_sub_explicit(count, ATTACHING - 1 - waits, memory_order_acq_rel);
+        return;
+    }
+    /* Nobody knows of the counter yet, so that it can be set in two steps. */
+    int now = atomic_load_explicit(count, memory_order_relaxed);
+    atomic_store_explicit(count, now - (ATTACHING - 1), memory_order_relaxed);
 }
 
 static void enter_reads(vp__node *n) {
@@ -107,8 +114,8 @@ static void enter_reads(vp__node *n) {
         vp__spin_lock(&in->storage->lock);
         in->sequence = in->storage->log.sequence;
         int before = waits;
-        in->group = vp__log_enter(&in->storage->log, false, &in->region, n,
-                                  VP__WAIT_INPUT, &waits);
+        in->group = vp__log_enter_own(&in->storage->log, false, &in->region, n,
+                                      VP__WAIT_INPUT, waits ? NULL : &n->waiter, &waits);
         if (waits > before) /* where its input will be */
             n->home = atomic_load_explicit(&in->storage->home, memory_order_relaxed);
         vp__spin_unlock(&in->storage->lock);
@@ -306,8 +313,12 @@ static void ready(vp__node *n) {
 }
 
 void vp__node_signal(vp__node *n, int what) {
-    /* acq_rel: the last signal's deliverer sees what every other one published. */
-    if (atomic_fetch_sub_explicit(&n->waits[what], 1, memory_order_acq_rel) != 1) return;
+    /* acq_rel: the last signal's deliverer sees what every other one published. Who finds
+     * that its own is the only one left need not count it. */
+    _Atomic int32_t *count = &n->waits[what];
+    if (atomic_load_explicit(count, memory_order_acquire) != 1 &&
+        atomic_fetch_sub_explicit(count, 1, memory_order_acq_rel) != 1)
+        return;
     switch ((vp__wait)what) {
     case VP__WAIT_SIZE: sized(n); break;
     case VP__WAIT_CONFIG: placed(n); break;

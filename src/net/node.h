@@ -54,6 +54,7 @@ struct vp__node {
     const char *name, *where; /* the instruction, and the user's line */
     uint64_t id;
     _Atomic int32_t waits[VP__NWAITS];
+    vp__waiter waiter;    /* for the first input that is not complete */
     _Atomic int32_t refs; /* the node itself + tickets in queues */
     _Atomic bool started;
     size_t bytes; /* of this block */
