@@ -56,27 +56,33 @@ static vp__expr *constant(vp_operand x, const char *where) {
     return e;
 }
 
+/* What a name stands for that has an error, or that is none (NULL). */
+__attribute__((noinline, cold)) static vp__expr *no_array(vp__name *n, vp_array a,
+                                                          const char *where) {
+    if (!n) return vp__expr_poison(vp__name_stale(a, where), where);
+    vp__expr *e = vp__expr_poison(vp__error_retain(n->error), where);
+    vp__name_unlock(n);
+    return e;
+}
+
 /* A leaf that reads a named array as it is now; it holds the buffer for those who may want
  * to view or write the array through it. */
 static vp__expr *array_leaf(vp_array a, bool holds_buffer, const char *where) {
     vp__name *n = vp__name_lock(a);
-    if (!n) return vp__expr_poison(vp__name_stale(a, where), where);
+    if (__builtin_expect(!n || n->error, 0)) return no_array(n, a, where);
+    vp__buffer *b = n->buffer;
+    if (n->late) vp__name_refresh(n);
+    bool shared = vp__buffer_is_shared(b);
+    if (shared) vp__spin_lock(&b->lock);
+    vp__storage *s = b->storage;
+    vp__error *failed = s->late ? vp__storage_failure(s) : NULL;
     vp__expr *e;
-    if (n->error) {
-        e = vp__expr_poison(vp__error_retain(n->error), where);
-    } else {
-        vp__buffer *b = n->buffer;
-        vp__name_refresh(n);
-        bool shared = vp__buffer_is_shared(b);
-        if (shared) vp__spin_lock(&b->lock);
-        vp__error *failed = vp__storage_failure(b->storage);
-        if (failed)
-            e = vp__expr_poison(vp__error_retain(failed), where);
-        else
-            e = vp__expr_leaf(b->storage, holds_buffer ? b : NULL, n->dtype, n->offset,
-                              n->ndim, n->dims, n->strides, n->late, where);
-        if (shared) vp__spin_unlock(&b->lock);
-    }
+    if (__builtin_expect(failed != NULL, 0))
+        e = vp__expr_poison(vp__error_retain(failed), where);
+    else
+        e = vp__expr_leaf(s, holds_buffer ? b : NULL, n->dtype, n->offset, n->ndim,
+                          n->dims, n->strides, n->late, where);
+    if (shared) vp__spin_unlock(&b->lock);
     vp__name_unlock(n);
     return e;
 }

@@ -118,7 +118,6 @@ static bool remember(thread_names *t, vp_array a) {
 }
 
 static bool set_axes(vp__name *n, int ndim) {
-    if (n->ndim == ndim && n->dims) return true;
     if (n->dims && n->dims != n->own_axes)
         vp__pool_free(n->dims, (size_t)n->ndim * 2 * sizeof(int64_t));
     n->dims = n->own_axes;
@@ -143,19 +142,27 @@ static void unbind(vp__name *n) {
     n->error = NULL;
 }
 
-void vp__name_bind(vp__name *n, vp__value *v) {
+/* Binds a name that has no buffer of its own, or another number of axes. */
+__attribute__((noinline)) static void bind_anew(vp__name *n, vp__value *v) {
     bool axes = set_axes(n, v->error ? 0 : v->ndim);
     if (!v->error && n->buffer && axes && !vp__buffer_is_shared(n->buffer)) {
         vp__buffer_rename(n->buffer, v->storage);
-    } else {
-        unbind(n);
-        if (v->error) {
-            n->error = v->error;
-        } else if (!axes || !(n->buffer = vp__buffer_new(v->storage))) {
-            vp__storage_release(v->storage);
-            n->error = vp__error_new(VP_ERR_MEMORY, NULL, "out of memory for a name");
-        }
+        return;
     }
+    unbind(n);
+    if (v->error) {
+        n->error = v->error;
+    } else if (!axes || !(n->buffer = vp__buffer_new(v->storage))) {
+        vp__storage_release(v->storage);
+        n->error = vp__error_new(VP_ERR_MEMORY, NULL, "out of memory for a name");
+    }
+}
+
+void vp__name_bind(vp__name *n, vp__value *v) {
+    if (n->buffer && v->storage && n->ndim == v->ndim && !vp__buffer_is_shared(n->buffer))
+        vp__buffer_rename(n->buffer, v->storage);
+    else
+        bind_anew(n, v);
     n->dtype = (uint8_t)v->dtype;
     n->late = v->late && n->buffer;
     n->offset = v->offset;

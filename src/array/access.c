@@ -171,6 +171,29 @@ static bool make_waiters(vp__log *log, bool barrier, bool write, const vp__regio
     return true;
 }
 
+static bool is_none(const vp__region *r) { return r->lo >= r->hi; }
+
+/* The short way for a read where others read already, perhaps after one group of writes:
+ * joins them. NULL, and nothing done, when it is not as simple as that. */
+static vp__group *join_readers(vp__log *log, const vp__region *region, void *who,
+                               int what, vp__waiter *own, int *waits) {
+    vp__group *g = log->newest;
+    if (!g || !g->open || !is_none(&g->writes) || is_idle(g)) return NULL;
+    vp__group *old = g->older;
+    if (old) {
+        if (old->older || !own || is_done(old)) return NULL;
+        if (vp__region_overlaps(&old->writes, region)) {
+            *own = (vp__waiter){NULL, who, what, true};
+            wait_for(old, own, waits);
+        }
+    }
+    vp__region_add(&g->reads, region);
+    /* relaxed: the log's lock orders it before whoever waits for the group. */
+    atomic_fetch_add_explicit(&g->pending, 1, memory_order_relaxed);
+    log->sequence++;
+    return g;
+}
+
 vp__group *vp__log_enter(vp__log *log, bool write, const vp__region *region, void *who,
                          int what, int *waits) {
     return vp__log_enter_own(log, write, region, who, what, NULL, waits);
@@ -178,6 +201,10 @@ vp__group *vp__log_enter(vp__log *log, bool write, const vp__region *region, voi
 
 vp__group *vp__log_enter_own(vp__log *log, bool write, const vp__region *region,
                              void *who, int what, vp__waiter *own, int *waits) {
+    if (!write) {
+        vp__group *readers = join_readers(log, region, who, what, own, waits);
+        if (readers) return readers;
+    }
     prune(log);
     vp__group *newest = log->newest;
     bool full = live(log) >= MAX_LIVE;
@@ -185,7 +212,7 @@ vp__group *vp__log_enter_own(vp__log *log, bool write, const vp__region *region,
     /* Reads and writes share a group only when there are too many groups. */
     if (join && !full) {
         const vp__region *other = write ? &newest->reads : &newest->writes;
-        join = other->lo >= other->hi;
+        join = is_none(other);
     }
     bool barrier = full && !join;
     vp__waiter *spare;
@@ -221,7 +248,11 @@ vp__group *vp__log_enter_own(vp__log *log, bool write, const vp__region *region,
         g->writes = hull;
     else
         vp__region_add(write ? &g->writes : &g->reads, region);
-    atomic_fetch_add_explicit(&g->pending, 1, memory_order_relaxed);
+    /* relaxed: as above; nobody else knows a new group yet. */
+    if (join)
+        atomic_fetch_add_explicit(&g->pending, 1, memory_order_relaxed);
+    else
+        atomic_store_explicit(&g->pending, 2, memory_order_relaxed);
     log->sequence++;
     return g;
 }

@@ -50,7 +50,7 @@ static inline void vp__region_add(vp__region *hull, const vp__region *r) {
     if (r->lo >= r->hi) return;
     if (hull->lo >= hull->hi)
         *hull = *r;
-    else
+    else if (hull->period || hull->lo > r->lo || hull->hi < r->hi)
         vp__region_grow(hull, r);
 }
 

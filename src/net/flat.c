@@ -25,13 +25,26 @@ static int value_of(vp__flat *f, vp__expr *e) {
     int i = k->nleaves++;
     k->leaf[i].dtype = e->dtype;
     k->leaf[i].constant = e->kind == VP__EXPR_CONST;
-    f->leaf[i] = k->leaf[i].constant ? NULL : e;
-    if (k->leaf[i].constant) memcpy(&k->leaf[i].value, &e->value, sizeof e->value);
+    if (k->leaf[i].constant) {
+        memcpy(&k->leaf[i].value, &e->value, sizeof e->value);
+        f->leaf[i] = NULL;
+        f->data[i] = NULL;
+        return i;
+    }
+    vp__storage *s = e->storage;
+    f->leaf[i] = e;
+    /* First this, which orders what follows after all that was done to the leaf. */
+    if (!vp__log_is_empty(&s->log)) f->quiet = false;
+    if (atomic_load_explicit(&s->poison, memory_order_acquire)) f->poisoned = true;
+    if (f->quiet)
+        f->data[i] = atomic_load_explicit(&s->host, memory_order_relaxed) + e->offset;
     return i;
 }
 
 void vp__flat_build(vp__flat *f, vp__expr *e) {
     vp__kernel *k = &f->kernel;
+    f->quiet = true;
+    f->poisoned = false;
     k->nleaves = k->ninstrs = 0;
     k->reduce = -1;
     k->result = e->dtype;
@@ -45,20 +58,25 @@ void vp__flat_build(vp__flat *f, vp__expr *e) {
 
 void vp__flat_strides(const vp__expr *e, int64_t *strides) {
     int size = vp__dtype[e->dtype].size, leaf_size = vp__dtype[e->like->dtype].size;
-    for (int i = 0; i < e->ndim; i++) strides[i] = e->like->strides[i] / leaf_size * size;
+    if (size == leaf_size)
+        for (int i = 0; i < e->ndim; i++) strides[i] = e->like->strides[i];
+    else
+        for (int i = 0; i < e->ndim; i++)
+            strides[i] = e->like->strides[i] / leaf_size * size;
 }
 
 /* --- at once ----------------------------------------------------------------------------- */
 
 bool vp__flat_ready(const vp__flat *f) {
+    if (f->quiet) return true;
     for (int i = 0; i < f->kernel.nleaves; i++)
-        if (f->leaf[i] && !vp__log_is_empty(&f->leaf[i]->storage->log) &&
-            !vp__issue_leaves_ready((vp__expr *const *)&f->leaf[i], 1))
+        if (f->leaf[i] && !vp__issue_leaves_ready((vp__expr *const *)&f->leaf[i], 1))
             return false;
     return true;
 }
 
 vp__error *vp__flat_error(const vp__flat *f) {
+    if (f->quiet && !f->poisoned) return NULL;
     for (int i = 0; i < f->kernel.nleaves; i++) {
         vp__expr *l = f->leaf[i];
         if (!l || !atomic_load_explicit(&l->storage->poison, memory_order_acquire))
@@ -69,15 +87,13 @@ vp__error *vp__flat_error(const vp__flat *f) {
     return NULL;
 }
 
-vp__error *vp__flat_run(const vp__flat *f, vp__expr *e, vp__storage *fresh, char *out) {
+vp__error *vp__flat_run(vp__flat *f, vp__expr *e, vp__storage *fresh, char *out) {
     const vp__kernel *k = &f->kernel;
-    void *data[VP__KERNEL_LEAVES];
-    for (int i = 0; i < k->nleaves; i++) {
+    for (int i = 0; i < k->nleaves && !f->quiet; i++) {
         vp__expr *l = f->leaf[i];
-        data[i] = NULL;
         if (!l) continue;
-        /* relaxed: the leaf's producer was seen through the log, or there was none. */
-        data[i] =
+        /* relaxed: the leaf's producer was seen through the log. */
+        f->data[i] =
             atomic_load_explicit(&l->storage->host, memory_order_relaxed) + l->offset;
     }
     if (fresh) {
@@ -85,7 +101,7 @@ vp__error *vp__flat_run(const vp__flat *f, vp__expr *e, vp__storage *fresh, char
         out = atomic_load_explicit(&fresh->host, memory_order_relaxed);
     }
     vp__core *core = vp__core_self();
-    vp__exec_flat(k, data, out, e->count, core->scratch);
+    vp__exec_flat(k, f->data, out, e->count, core->scratch);
     vp__count(&core->counters.inlined, 1);
     vp__count(&core->counters.kernels, 1);
     vp__count(&core->counters.elements, (uint64_t)e->count);
