@@ -66,8 +66,9 @@ __attribute__((noinline, cold)) static vp__expr *no_array(vp__name *n, vp_array 
 }
 
 /* A leaf that reads a named array as it is now; it holds the buffer for those who may want
- * to view or write the array through it. */
-static vp__expr *array_leaf(vp_array a, bool holds_buffer, const char *where) {
+ * to view or write the array through it. Flat, since nearly every operand is one. */
+__attribute__((flatten)) static vp__expr *array_leaf(vp_array a, bool holds_buffer,
+                                                     const char *where) {
     vp__name *n = vp__name_lock(a);
     if (__builtin_expect(!n || n->error, 0)) return no_array(n, a, where);
     vp__buffer *b = n->buffer;

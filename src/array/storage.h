@@ -78,6 +78,12 @@ void vp__storage_release(vp__storage *s);
 static inline void vp__storage_retain(vp__storage *s) {
     atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
 }
+/* The same for one that nobody else knows yet. */
+static inline void vp__storage_retain_new(vp__storage *s) {
+    atomic_store_explicit(&s->refs,
+                          atomic_load_explicit(&s->refs, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
 static inline void vp__storage_capture(vp__storage *s) {
     atomic_fetch_add_explicit(&s->refs, 1 + (1ull << VP__CAPTURE_SHIFT),
                               memory_order_relaxed);

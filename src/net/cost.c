@@ -8,7 +8,7 @@
 
 /* Measured over estimated, per kind of work (an operation of the table, or beyond it a
  * library operation). Relaxed everywhere: a lost update costs accuracy, nothing else. */
-enum { KEYS = 256 };
+enum { KEYS = 256, OVERHEAD_NS = 300 };
 static _Atomic float factors[KEYS];
 
 /* Cycles per 64 bytes are for data in L1 at about this clock. */
@@ -46,7 +46,9 @@ void vp__cost_learn(const vp__node *n) {
     double took = (double)vp__clock_ns(vp__clock_ticks() - n->began);
     /* Shorter than this is mostly the clock; split nodes ran on several cores at once. */
     if (took < 300 || n->pieces > 1 || n->estimate <= 0) return;
-    double ratio = took / n->estimate;
+    /* What a node costs whatever it does: without this, a tiny one that was interrupted
+     * would teach that its kind of work takes a thousand times as long. */
+    double ratio = took / ((double)n->estimate + OVERHEAD_NS);
     /* A quarter of the way to what this run says, in the logarithm: a factor wrong by a
      * hundred is within a third after ten runs, and one odd run does little harm. */
     double f = vp__cost_factor(n->key);

@@ -157,7 +157,8 @@ static void piece(vp__node *n, int64_t i, vp__core *core) {
 
 static const vp__work flat_work = {.begin = begin, .piece = piece};
 
-vp__node *vp__flat_node(const vp__flat *f, vp__expr *e, int target_ndim) {
+__attribute__((flatten)) vp__node *vp__flat_node(const vp__flat *f, vp__expr *e,
+                                                 int target_ndim) {
     const vp__kernel *k = &f->kernel;
     int inputs = 0;
     for (int i = 0; i < k->nleaves; i++) inputs += f->leaf[i] != NULL;
@@ -188,16 +189,20 @@ vp__node *vp__flat_node(const vp__flat *f, vp__expr *e, int target_ndim) {
         leaf[i] = k->leaf[i];
         vp__expr *l = f->leaf[i];
         if (!l) continue;
-        vp__storage_retain(l->storage);
         int64_t bytes = l->count * vp__dtype[l->dtype].size;
         /* The region as vp__region_of would say of a dense view; a view of nothing waits all
          * the same. Its axes are nobody's business: the loop is flat. */
-        n->in[n->ninputs++] = (vp__input){
-            .storage = l->storage,
-            .offset = l->offset,
-            .dtype = l->dtype,
-            .region = bytes ? (vp__region){l->offset, l->offset + bytes, 0, 0, 0}
-                            : vp__region_of_nothing()};
+        vp__input *in = &n->in[n->ninputs++];
+        in->storage = l->storage;
+        in->captured = true;
+        l->storage = NULL;
+        in->offset = l->offset;
+        in->region = bytes ? (vp__region){l->offset, l->offset + bytes, 0, 0, 0}
+                           : vp__region_of_nothing();
+        in->dims = in->strides = NULL;
+        in->ndim = 0;
+        in->dtype = l->dtype;
+        in->late = false;
     }
     vp__instr *instr = (vp__instr *)(w->body + leaves);
     for (int i = 0; i < k->ninstrs; i++) instr[i] = k->instr[i];

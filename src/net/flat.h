@@ -36,7 +36,8 @@ vp__error *vp__flat_error(const vp__flat *f);
  * its memory; in the layout of its leaves. */
 vp__error *vp__flat_run(vp__flat *f, vp__expr *e, vp__storage *fresh, char *out);
 
-/* Makes a node of it with its inputs; the caller sets the result. NULL without memory. */
+/* Makes a node of it with its inputs, which takes over what the leaves have captured; the
+ * caller sets the result. NULL, and nothing taken, without memory. */
 vp__node *vp__flat_node(const vp__flat *f, vp__expr *e, int target_ndim);
 
 /* The value's strides. */

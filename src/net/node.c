@@ -33,7 +33,11 @@ vp__node *vp__node_new(const vp__work *work, const char *name, const char *where
     n->name = name;
     n->where = where;
     n->bytes = payload + payload_bytes;
-    for (int i = 0; i < VP__NWAITS; i++) atomic_init(&n->waits[i], ATTACHING);
+    _Static_assert(VP__NWAITS == 4, "one line for each");
+    atomic_init(&n->waits[0], ATTACHING);
+    atomic_init(&n->waits[1], ATTACHING);
+    atomic_init(&n->waits[2], ATTACHING);
+    atomic_init(&n->waits[3], ATTACHING);
     atomic_init(&n->refs, 1);
     n->in = (vp__input *)((char *)n + head);
     int64_t *axis = (int64_t *)((char *)n + head + inputs);
@@ -107,7 +111,7 @@ static void attached(vp__node *n, vp__wait what, int waits) {
     atomic_store_explicit(count, now - (ATTACHING - 1), memory_order_relaxed);
 }
 
-static void enter_reads(vp__node *n) {
+__attribute__((flatten)) static void enter_reads(vp__node *n) {
     int waits = 0;
     for (int i = 0; i < n->ninputs; i++) {
         vp__input *in = &n->in[i];
@@ -119,6 +123,7 @@ static void enter_reads(vp__node *n) {
         if (waits > before) /* where its input will be */
             n->home = atomic_load_explicit(&in->storage->home, memory_order_relaxed);
         vp__spin_unlock(&in->storage->lock);
+        if (in->captured) vp__storage_uncapture(in->storage);
         if (!in->group) vp__node_fail(n, vp__node_no_memory(n));
     }
     attached(n, VP__WAIT_INPUT, waits);
@@ -263,8 +268,9 @@ static void placed(vp__node *n) {
     n->home = vp__cost_place(n);
     if (!n->is_put)
         atomic_store_explicit(&n->result->home, (int16_t)n->home, memory_order_relaxed);
-    atomic_fetch_add_explicit(&vp__cores[n->home]->ahead, (int64_t)n->cost,
-                              memory_order_relaxed);
+    if (n->cost >= 1)
+        atomic_fetch_add_explicit(&vp__cores[n->home]->ahead, (int64_t)n->cost,
+                                  memory_order_relaxed);
     vp__trace(VP__TR_PLACED, n->id, n->name, (uint64_t)n->home);
     /* A fresh result's dependents may now place themselves; for a put there is nobody. */
     if (!n->is_put && n->result->late)
@@ -290,7 +296,10 @@ void vp__node_submit(vp__node *n) {
     n->id = (uint64_t)core->index << 40 |
             atomic_load_explicit(&core->counters.issued, memory_order_relaxed);
     vp__trace(VP__TR_ISSUED, n->id, n->name, 0);
-    vp__storage_retain(n->result);
+    if (n->is_put)
+        vp__storage_retain(n->result);
+    else
+        vp__storage_retain_new(n->result);
     enter_reads(n);
     enter_write(n);
     if (n->is_sized && inputs_configured(n)) {

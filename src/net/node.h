@@ -44,6 +44,7 @@ typedef struct {
     int8_t ndim;
     uint8_t dtype;
     bool late;
+    bool captured; /* its reference is a capture until the read is entered */
 } vp__input;
 
 typedef struct vp__work vp__work;

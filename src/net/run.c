@@ -41,8 +41,9 @@ static void complete(vp__core *core, vp__node *n) {
     if (n->work->deinit) n->work->deinit(n);
     unpromise(n);
     vp__trace(VP__TR_FINISH, n->id, n->name, 0);
-    atomic_fetch_sub_explicit(&vp__cores[n->home]->ahead, (int64_t)n->cost,
-                              memory_order_relaxed);
+    if (n->cost >= 1)
+        atomic_fetch_sub_explicit(&vp__cores[n->home]->ahead, (int64_t)n->cost,
+                                  memory_order_relaxed);
     vp__count(&core->counters.completed, 1);
     finish_access(core, n->write);
     vp__storage_release(n->result);
