@@ -88,16 +88,31 @@ __attribute__((flatten)) static vp__expr *array_leaf(vp_array a, bool holds_buff
     return e;
 }
 
-/* An operand of an element-wise operation, which only reads it. */
-static vp__expr *argument(vp_operand x, const char *where) {
-    return x.kind == VP__IN_ARRAY ? array_leaf(x.v.array, false, where)
-                                  : vp__operand(x, where);
+/* An expression taken from its owner; NULL when the handle is stale, or for a view that is
+ * yet to be decided. */
+static inline vp__expr *take_expr(vp_expr x) {
+    vp__expr *e = vp__expr_find(x.slot, x.generation);
+    if (!e || e->kind == VP__EXPR_VIEW) return NULL;
+    vp__expr_unlink(e);
+    return e;
 }
 
-vp__expr *vp__operand(vp_operand x, const char *where) {
+static vp__expr *any_operand(vp_operand x, const char *where) {
     vp__expr *e = vp__operand_view(x, where);
     if (e->kind == VP__EXPR_VIEW) vp__materialise(e);
     return e;
+}
+
+/* An operand of an element-wise operation, which only reads it. */
+static inline vp__expr *argument(vp_operand x, const char *where) {
+    if (x.kind == VP__IN_ARRAY) return array_leaf(x.v.array, false, where);
+    vp__expr *e = x.kind == VP__IN_EXPR ? take_expr(x.v.expr) : NULL;
+    return e ? e : any_operand(x, where);
+}
+
+vp__expr *vp__operand(vp_operand x, const char *where) {
+    vp__expr *e = x.kind == VP__IN_EXPR ? take_expr(x.v.expr) : NULL;
+    return e ? e : any_operand(x, where);
 }
 
 vp__expr *vp__operand_view(vp_operand x, const char *where) {

@@ -10,18 +10,8 @@
 
 enum { FIRST_INSTR = 128 }; /* until the number of leaves is known */
 
-static int value_of(vp__flat *f, vp__expr *e) {
+static inline int add_leaf(vp__flat *f, vp__expr *e) {
     vp__kernel *k = &f->kernel;
-    if (e->kind == VP__EXPR_OP) {
-        int arg[3] = {0, 0, 0};
-        for (int i = 0; i < e->nargs; i++) arg[i] = value_of(f, e->arg[i]);
-        k->instr[k->ninstrs] =
-            (vp__instr){e->op,
-                        e->type,
-                        e->dtype,
-                        {(uint8_t)arg[0], (uint8_t)arg[1], (uint8_t)arg[2]}};
-        return FIRST_INSTR + k->ninstrs++;
-    }
     int i = k->nleaves++;
     k->leaf[i].dtype = e->dtype;
     k->leaf[i].constant = e->kind == VP__EXPR_CONST;
@@ -41,6 +31,17 @@ static int value_of(vp__flat *f, vp__expr *e) {
     return i;
 }
 
+static int add_instr(vp__flat *f, vp__expr *e) {
+    vp__kernel *k = &f->kernel;
+    vp__instr in = {e->op, e->type, e->dtype, {0, 0, 0}};
+    for (int i = 0; i < e->nargs; i++) {
+        vp__expr *a = e->arg[i];
+        in.arg[i] = (uint8_t)(a->kind == VP__EXPR_OP ? add_instr(f, a) : add_leaf(f, a));
+    }
+    k->instr[k->ninstrs] = in;
+    return FIRST_INSTR + k->ninstrs++;
+}
+
 void vp__flat_build(vp__flat *f, vp__expr *e) {
     vp__kernel *k = &f->kernel;
     f->quiet = true;
@@ -48,7 +49,7 @@ void vp__flat_build(vp__flat *f, vp__expr *e) {
     k->nleaves = k->ninstrs = 0;
     k->reduce = -1;
     k->result = e->dtype;
-    value_of(f, e);
+    add_instr(f, e);
     for (int i = 1; i < k->ninstrs; i++) /* the first one has leaves only */
         for (int j = 0; j < 3; j++)
             if (k->instr[i].arg[j] >= FIRST_INSTR)
@@ -67,11 +68,25 @@ void vp__flat_strides(const vp__expr *e, int64_t *strides) {
 
 /* --- at once ----------------------------------------------------------------------------- */
 
+/* As vp__region_of would say, since the leaf is dense; a view of nothing waits all the same. */
+static inline vp__region leaf_region(const vp__expr *l) {
+    int64_t bytes = l->count * vp__dtype[l->dtype].size;
+    return bytes ? (vp__region){l->offset, l->offset + bytes, 0, 0, 0}
+                 : vp__region_of_nothing();
+}
+
+/* The leaves are captured, so nobody starts to write them before the expression is gone. */
 bool vp__flat_ready(const vp__flat *f) {
     if (f->quiet) return true;
-    for (int i = 0; i < f->kernel.nleaves; i++)
-        if (f->leaf[i] && !vp__issue_leaves_ready((vp__expr *const *)&f->leaf[i], 1))
-            return false;
+    for (int i = 0; i < f->kernel.nleaves; i++) {
+        const vp__expr *l = f->leaf[i];
+        if (!l || vp__log_is_empty(&l->storage->log)) continue;
+        vp__region r = leaf_region(l);
+        vp__spin_lock(&l->storage->lock);
+        bool waits = vp__log_conflicts(&l->storage->log, false, &r);
+        vp__spin_unlock(&l->storage->lock);
+        if (waits) return false;
+    }
     return true;
 }
 
@@ -189,16 +204,13 @@ __attribute__((flatten)) vp__node *vp__flat_node(const vp__flat *f, vp__expr *e,
         leaf[i] = k->leaf[i];
         vp__expr *l = f->leaf[i];
         if (!l) continue;
-        int64_t bytes = l->count * vp__dtype[l->dtype].size;
-        /* The region as vp__region_of would say of a dense view; a view of nothing waits all
-         * the same. Its axes are nobody's business: the loop is flat. */
+        /* Its axes are nobody's business: the loop is flat. */
         vp__input *in = &n->in[n->ninputs++];
         in->storage = l->storage;
         in->captured = true;
         l->storage = NULL;
         in->offset = l->offset;
-        in->region = bytes ? (vp__region){l->offset, l->offset + bytes, 0, 0, 0}
-                           : vp__region_of_nothing();
+        in->region = leaf_region(l);
         in->dims = in->strides = NULL;
         in->ndim = 0;
         in->dtype = l->dtype;
