@@ -173,15 +173,22 @@ static void run_kernel(const vp__launch *l) {
     free(plan);
 }
 
+/* The device's clock: other programs do not slow it down. */
+static double own_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
 static void execute(command *c) {
     c->event->began(c->event);
     commands++;
     bool failed = is.fails_after && commands > is.fails_after;
     double ns = 0;
     if (c->launch && !failed) {
-        uint64_t start = vp__clock_ticks();
+        double start = own_ns();
         run_kernel(c->launch);
-        double took = (double)vp__clock_ns(vp__clock_ticks() - start);
+        double took = own_ns() - start;
         ns = took * is.slowness;
         pass(ns - took);
     } else if (!failed) {

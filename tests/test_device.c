@@ -253,7 +253,7 @@ static void check_books(double slowness, double wrong_by, bool device_wins) {
     fake_properties p = {
         .latency_ns = 1000, .ns_per_byte = 0.0001, .slowness = slowness};
     vp__device *d = fake_device_add(&p, wrong_by);
-    double share = share_on_device(d, 60);
+    double share = share_on_device(d, 300);
     printf("the device, %g times as slow and estimated wrong by %g, got %g of the work\n",
            slowness, wrong_by, share);
     if (device_wins)

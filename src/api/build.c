@@ -56,35 +56,67 @@ static vp__expr *constant(vp_operand x, const char *where) {
     return e;
 }
 
-static vp__expr *array_leaf(vp_array a, const char *where) {
-    vp__name *n = vp__name_lock(a);
+/* What a name stands for that has an error, or that is none (NULL). */
+__attribute__((noinline, cold)) static vp__expr *no_array(vp__name *n, vp_array a,
+                                                          const char *where) {
     if (!n) return vp__expr_poison(vp__name_stale(a, where), where);
-    vp__expr *e;
-    if (n->error) {
-        e = vp__expr_poison(vp__error_retain(n->error), where);
-    } else {
-        vp__name_refresh(n);
-        vp__spin_lock(&n->buffer->lock);
-        vp__error *failed = vp__storage_failure(n->buffer->storage);
-        if (failed)
-            e = vp__expr_poison(vp__error_retain(failed), where);
-        else
-            e = vp__expr_leaf(n->buffer->storage, n->buffer, n->dtype, n->offset, n->ndim,
-                              n->dims, n->strides, n->late, where);
-        vp__spin_unlock(&n->buffer->lock);
-    }
+    vp__expr *e = vp__expr_poison(vp__error_retain(n->error), where);
     vp__name_unlock(n);
     return e;
 }
 
-vp__expr *vp__operand(vp_operand x, const char *where) {
+/* A leaf that reads a named array as it is now; it holds the buffer for those who may want
+ * to view or write the array through it. Flat, since nearly every operand is one. */
+__attribute__((flatten)) static vp__expr *array_leaf(vp_array a, bool holds_buffer,
+                                                     const char *where) {
+    vp__name *n = vp__name_lock(a);
+    if (__builtin_expect(!n || n->error, 0)) return no_array(n, a, where);
+    vp__buffer *b = n->buffer;
+    if (n->late) vp__name_refresh(n);
+    bool shared = vp__buffer_is_shared(b);
+    if (shared) vp__spin_lock(&b->lock);
+    vp__storage *s = b->storage;
+    vp__error *failed = s->late ? vp__storage_failure(s) : NULL;
+    vp__expr *e;
+    if (__builtin_expect(failed != NULL, 0))
+        e = vp__expr_poison(vp__error_retain(failed), where);
+    else
+        e = vp__expr_leaf(s, holds_buffer ? b : NULL, n->dtype, n->offset, n->ndim,
+                          n->dims, n->strides, n->late, where);
+    if (shared) vp__spin_unlock(&b->lock);
+    vp__name_unlock(n);
+    return e;
+}
+
+/* An expression taken from its owner; NULL when the handle is stale, or for a view that is
+ * yet to be decided. */
+static inline vp__expr *take_expr(vp_expr x) {
+    vp__expr *e = vp__expr_find(x.slot, x.generation);
+    if (!e || e->kind == VP__EXPR_VIEW) return NULL;
+    vp__expr_unlink(e);
+    return e;
+}
+
+static vp__expr *any_operand(vp_operand x, const char *where) {
     vp__expr *e = vp__operand_view(x, where);
     if (e->kind == VP__EXPR_VIEW) vp__materialise(e);
     return e;
 }
 
+/* An operand of an element-wise operation, which only reads it. */
+static inline vp__expr *argument(vp_operand x, const char *where) {
+    if (x.kind == VP__IN_ARRAY) return array_leaf(x.v.array, false, where);
+    vp__expr *e = x.kind == VP__IN_EXPR ? take_expr(x.v.expr) : NULL;
+    return e ? e : any_operand(x, where);
+}
+
+vp__expr *vp__operand(vp_operand x, const char *where) {
+    vp__expr *e = x.kind == VP__IN_EXPR ? take_expr(x.v.expr) : NULL;
+    return e ? e : any_operand(x, where);
+}
+
 vp__expr *vp__operand_view(vp_operand x, const char *where) {
-    if (x.kind == VP__IN_ARRAY) return array_leaf(x.v.array, where);
+    if (x.kind == VP__IN_ARRAY) return array_leaf(x.v.array, true, where);
     if (x.kind != VP__IN_EXPR) return constant(x, where);
     vp__expr *e = vp__expr_find(x.v.expr.slot, x.v.expr.generation);
     if (e) {
@@ -234,23 +266,25 @@ static vp__error *refuse_types(int op, int nargs, vp__expr **args, const char *w
     return vp__error_new(VP_ERR_TYPE, where, "%s does not take %s", op_name(op), text);
 }
 
-/* vp__op_types, remembered for two strong operands: the same few pairs come again and again.
- * Every thread would write the same bytes; relaxed, because one byte says it all. */
+/* What vp__op_types said of one or two strong operands that are to have one working type:
+ * 1 + work << 4 + result. The same few pairs come again and again. Every thread would write
+ * the same bytes; relaxed, because one byte says it all. */
+static _Atomic uint8_t known_types[VP__NOPS][VP__NDTYPES][VP__NDTYPES];
+static_assert(VP__NDTYPES < 15, "two types must fit a byte");
+
 static bool find_types(int op, int nargs, const vp__optype *in, vp_dtype *work,
                        vp_dtype *result) {
-    static _Atomic uint8_t
-        known[VP__NOPS][VP__NDTYPES][VP__NDTYPES]; /* 1 + work << 4 + result */
-    static_assert(VP__NDTYPES < 15, "two types must fit a byte");
-    bool pair = nargs == 2 && in[0].weak < 0 && in[1].weak < 0;
-    _Atomic uint8_t *slot = pair ? &known[op][in[0].dtype][in[1].dtype] : NULL;
-    uint8_t seen = pair ? atomic_load_explicit(slot, memory_order_relaxed) : 0;
+    const vp__optype *last = &in[nargs - 1];
+    bool strong = nargs <= 2 && in[0].weak < 0 && last->weak < 0;
+    _Atomic uint8_t *slot = strong ? &known_types[op][in[0].dtype][last->dtype] : NULL;
+    uint8_t seen = strong ? atomic_load_explicit(slot, memory_order_relaxed) : 0;
     if (seen) {
         work[0] = work[1] = (vp_dtype)((seen - 1) >> 4);
         *result = (vp_dtype)((seen - 1) & 15);
         return true;
     }
     if (!vp__op_types((vp__op)op, in, work, result)) return false;
-    if (pair && work[0] == work[1])
+    if (strong && work[0] == work[nargs - 1])
         atomic_store_explicit(slot, (uint8_t)(1 + (work[0] << 4 | *result)),
                               memory_order_relaxed);
     return true;
@@ -312,7 +346,36 @@ static void make_room(int nargs, vp__expr **args) {
     }
 }
 
+/* The short way for one or two operands of the same type, shape and layout, which need no
+ * conversion and no broadcast. NULL, and nothing done, when it is not to be had. */
+static vp__expr *build_alike(int op, const char *where, int nargs, vp__expr **args) {
+    vp__expr *a = args[0], *b = args[nargs - 1];
+    if (nargs > 2 || !a->like || !b->like || a->dtype != b->dtype) return NULL;
+    uint8_t seen =
+        atomic_load_explicit(&known_types[op][a->dtype][a->dtype], memory_order_relaxed);
+    if ((seen - 1) >> 4 != a->dtype || a->count > INT64_MAX / 16) return NULL;
+    if (a->steps + b->steps + 5 > VP__SEGMENT_STEPS ||
+        a->leaves + b->leaves > VP__SEGMENT_LEAVES)
+        return NULL;
+    if (nargs == 2 && (!vp__shape_equal(a->ndim, a->dims, b->ndim, b->dims) ||
+                       !vp__expr_alike(a->like, b->like)))
+        return NULL;
+    vp__expr *e = vp__expr_new(VP__EXPR_OP, a->ndim, where);
+    if (e->generation == 0) return NULL;
+    e->op = (uint8_t)op;
+    e->type = a->dtype;
+    e->dtype = (seen - 1) & 15;
+    e->like = a->like;
+    copy_dims(e, a);
+    e->cost = (float)vp__cost_static(op, e->type, e->count);
+    adopt(e, 0, a);
+    if (nargs == 2) adopt(e, 1, b);
+    return e;
+}
+
 vp__expr *vp__build_op(int op, const char *where, int nargs, vp__expr **args) {
+    vp__expr *alike = build_alike(op, where, nargs, args);
+    if (alike) return alike;
     vp__expr *poison = vp__first_poison(nargs, args);
     if (poison) return poison;
     vp__optype types[3] = {{VP_BOOL, -1}, {VP_BOOL, -1}, {VP_BOOL, -1}};
@@ -472,18 +535,17 @@ static vp_expr issue_op(int op, const char *where, int nargs, vp__expr **args) {
 }
 
 vp_expr vp__op1(int op, const char *where, vp_operand a) {
-    vp__expr *args[1] = {vp__operand(a, where)};
+    vp__expr *args[1] = {argument(a, where)};
     return issue_op(op, where, 1, args);
 }
 
 vp_expr vp__op2(int op, const char *where, vp_operand a, vp_operand b) {
-    vp__expr *args[2] = {vp__operand(a, where), vp__operand(b, where)};
+    vp__expr *args[2] = {argument(a, where), argument(b, where)};
     return issue_op(op, where, 2, args);
 }
 
 vp_expr vp__op3(int op, const char *where, vp_operand a, vp_operand b, vp_operand c) {
-    vp__expr *args[3] = {vp__operand(a, where), vp__operand(b, where),
-                         vp__operand(c, where)};
+    vp__expr *args[3] = {argument(a, where), argument(b, where), argument(c, where)};
     return issue_op(op, where, 3, args);
 }
 

@@ -142,29 +142,35 @@ static void unbind(vp__name *n) {
     n->error = NULL;
 }
 
-void vp__name_bind(vp__name *n, vp__value *v) {
+/* Binds a name that has no buffer of its own, or another number of axes. */
+__attribute__((noinline)) static void bind_anew(vp__name *n, vp__value *v) {
     bool axes = set_axes(n, v->error ? 0 : v->ndim);
-    if (!v->error && n->buffer && axes &&
-        atomic_load_explicit(&n->buffer->refs, memory_order_acquire) == 1) {
-        /* Nobody else shares the buffer: give it the new storage. */
-        vp__spin_lock(&n->buffer->lock);
+    if (!v->error && n->buffer && axes && !vp__buffer_is_shared(n->buffer)) {
         vp__buffer_rename(n->buffer, v->storage);
-        vp__spin_unlock(&n->buffer->lock);
-    } else {
-        unbind(n);
-        if (v->error) {
-            n->error = v->error;
-        } else if (!axes || !(n->buffer = vp__buffer_new(v->storage))) {
-            vp__storage_release(v->storage);
-            n->error = vp__error_new(VP_ERR_MEMORY, NULL, "out of memory for a name");
-        }
+        return;
     }
+    unbind(n);
+    if (v->error) {
+        n->error = v->error;
+    } else if (!axes || !(n->buffer = vp__buffer_new(v->storage))) {
+        vp__storage_release(v->storage);
+        n->error = vp__error_new(VP_ERR_MEMORY, NULL, "out of memory for a name");
+    }
+}
+
+void vp__name_bind(vp__name *n, vp__value *v) {
+    if (n->buffer && v->storage && n->ndim == v->ndim && !vp__buffer_is_shared(n->buffer))
+        vp__buffer_rename(n->buffer, v->storage);
+    else
+        bind_anew(n, v);
     n->dtype = (uint8_t)v->dtype;
     n->late = v->late && n->buffer;
     n->offset = v->offset;
     if (n->buffer && !v->late) {
-        memcpy(n->dims, v->dims, (size_t)v->ndim * sizeof(int64_t));
-        memcpy(n->strides, v->strides, (size_t)v->ndim * sizeof(int64_t));
+        for (int i = 0; i < v->ndim; i++) {
+            n->dims[i] = v->dims[i];
+            n->strides[i] = v->strides[i];
+        }
     }
     v->storage = NULL;
     v->error = NULL;

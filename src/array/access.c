@@ -11,11 +11,13 @@ enum { MAX_LIVE = 16 };
 
 vp__waiter *vp__waiter_new(void *who, int what) {
     vp__waiter *w = vp__pool_alloc(sizeof *w);
-    if (w) *w = (vp__waiter){NULL, who, what};
+    if (w) *w = (vp__waiter){NULL, who, what, false};
     return w;
 }
 
-void vp__waiter_free(vp__waiter *w) { vp__pool_free(w, sizeof *w); }
+void vp__waiter_free(vp__waiter *w) {
+    if (!w->embedded) vp__pool_free(w, sizeof *w);
+}
 
 static vp__waiter closed_mark;
 
@@ -67,24 +69,33 @@ static bool is_idle(vp__group *g) {
 
 static bool is_done(vp__group *g) { return vp__waitlist_is_closed(&g->waiters); }
 
-/* Forgets what has finished. */
+static int live(const vp__log *log) {
+    return atomic_load_explicit(&log->live, memory_order_relaxed);
+}
+
+/* release pairs with vp__log_is_empty: whoever sees a group unlisted sees what it did. */
+static void set_live(vp__log *log, int n) {
+    atomic_store_explicit(&log->live, n, memory_order_release);
+}
+
+/* Forgets what has finished. Nobody but the log knows an idle group: its members are gone,
+ * and it would be sealed if anybody waited for it. */
 static void prune(vp__log *log) {
     vp__group **link = &log->newest;
-    while (*link) {
-        vp__group *g = *link;
-        if (is_idle(g)) {
-            g->reads = g->writes = vp__region_none();
+    for (vp__group *g; (g = *link);) {
+        bool idle = is_idle(g);
+        if (!idle && !is_done(g)) {
             link = &g->older;
-        } else if (is_done(g)) {
-            *link = g->older;
-            log->live--;
-            if (g->embedded)
-                log->first_used = false;
-            else
-                drop_owner(g);
-        } else {
-            link = &g->older;
+            continue;
         }
+        *link = g->older;
+        set_live(log, live(log) - 1);
+        if (g->embedded)
+            log->first_used = false;
+        else if (idle)
+            vp__pool_free(g, sizeof *g);
+        else
+            drop_owner(g);
     }
 }
 
@@ -143,11 +154,13 @@ static void free_chain(vp__waiter *w) {
 
 /* One waiter for each group the access must wait for, so that attaching cannot fail. */
 static bool make_waiters(vp__log *log, bool barrier, bool write, const vp__region *region,
-                         void *who, int what, vp__waiter **chain) {
+                         void *who, int what, vp__waiter *own, vp__waiter **chain) {
     *chain = NULL;
     for (vp__group *g = log->newest; g; g = g->older) {
         if (!barrier && !conflicts(g, write, region)) continue;
-        vp__waiter *w = vp__waiter_new(who, what);
+        vp__waiter *w = own ? own : vp__waiter_new(who, what);
+        if (own) *own = (vp__waiter){NULL, who, what, true};
+        own = NULL;
         if (!w) {
             free_chain(*chain);
             return false;
@@ -158,20 +171,52 @@ static bool make_waiters(vp__log *log, bool barrier, bool write, const vp__regio
     return true;
 }
 
+static bool is_none(const vp__region *r) { return r->lo >= r->hi; }
+
+/* The short way for a read where others read already, perhaps after one group of writes:
+ * joins them. NULL, and nothing done, when it is not as simple as that. */
+static vp__group *join_readers(vp__log *log, const vp__region *region, void *who,
+                               int what, vp__waiter *own, int *waits) {
+    vp__group *g = log->newest;
+    if (!g || !g->open || !is_none(&g->writes) || is_idle(g)) return NULL;
+    vp__group *old = g->older;
+    if (old) {
+        if (old->older || !own || is_done(old)) return NULL;
+        if (vp__region_overlaps(&old->writes, region)) {
+            *own = (vp__waiter){NULL, who, what, true};
+            wait_for(old, own, waits);
+        }
+    }
+    vp__region_add(&g->reads, region);
+    /* relaxed: the log's lock orders it before whoever waits for the group. */
+    atomic_fetch_add_explicit(&g->pending, 1, memory_order_relaxed);
+    log->sequence++;
+    return g;
+}
+
 vp__group *vp__log_enter(vp__log *log, bool write, const vp__region *region, void *who,
                          int what, int *waits) {
+    return vp__log_enter_own(log, write, region, who, what, NULL, waits);
+}
+
+vp__group *vp__log_enter_own(vp__log *log, bool write, const vp__region *region,
+                             void *who, int what, vp__waiter *own, int *waits) {
+    if (!write) {
+        vp__group *readers = join_readers(log, region, who, what, own, waits);
+        if (readers) return readers;
+    }
     prune(log);
     vp__group *newest = log->newest;
-    bool full = log->live >= MAX_LIVE;
+    bool full = live(log) >= MAX_LIVE;
     bool join = newest && newest->open && !conflicts(newest, write, region);
     /* Reads and writes share a group only when there are too many groups. */
     if (join && !full) {
         const vp__region *other = write ? &newest->reads : &newest->writes;
-        join = other->lo >= other->hi;
+        join = is_none(other);
     }
     bool barrier = full && !join;
     vp__waiter *spare;
-    if (!make_waiters(log, barrier, write, region, who, what, &spare)) return NULL;
+    if (!make_waiters(log, barrier, write, region, who, what, own, &spare)) return NULL;
     vp__group *g = join ? newest : group_new(log);
     if (!g) {
         free_chain(spare);
@@ -197,20 +242,24 @@ vp__group *vp__log_enter(vp__log *log, bool write, const vp__region *region, voi
         if (newest && !barrier) seal(newest); /* nobody waits for an open group */
         g->older = barrier ? NULL : newest;
         log->newest = g;
-        log->live = barrier ? 1 : log->live + 1;
+        set_live(log, barrier ? 1 : live(log) + 1);
     }
     if (barrier)
         g->writes = hull;
     else
         vp__region_add(write ? &g->writes : &g->reads, region);
-    atomic_fetch_add_explicit(&g->pending, 1, memory_order_relaxed);
+    /* relaxed: as above; nobody else knows a new group yet. */
+    if (join)
+        atomic_fetch_add_explicit(&g->pending, 1, memory_order_relaxed);
+    else
+        atomic_store_explicit(&g->pending, 2, memory_order_relaxed);
     log->sequence++;
     return g;
 }
 
 void vp__log_init(vp__log *log) {
     log->newest = NULL;
-    log->live = 0;
+    atomic_init(&log->live, 0);
     log->sequence = 1;
     log->first_used = false;
     log->first.embedded = true;
@@ -222,7 +271,7 @@ vp__group *vp__log_begin(vp__log *log) {
     g->writes = vp__region_all();
     g->older = NULL;
     log->newest = g;
-    log->live = 1;
+    atomic_init(&log->live, 1);
     log->sequence++;
     return g;
 }
@@ -230,7 +279,7 @@ vp__group *vp__log_begin(vp__log *log) {
 vp__group *vp__log_try(vp__log *log, bool write, const vp__region *region) {
     if (vp__log_conflicts(log, write, region)) return NULL;
     /* A full log could only take it as a barrier, which waits for everything. */
-    if (log->live >= MAX_LIVE && !log->newest->open) return NULL;
+    if (live(log) >= MAX_LIVE && !log->newest->open) return NULL;
     int waits = 0;
     return vp__log_enter(log, write, region, NULL, 0, &waits);
 }

@@ -28,6 +28,7 @@ typedef struct vp__waiter {
     struct vp__waiter *next;
     void *who;
     int what;
+    bool embedded; /* lives in whoever waits, not freed alone */
 } vp__waiter;
 
 vp__waiter *vp__waiter_new(void *who, int what);
@@ -54,20 +55,25 @@ typedef struct vp__group {
 
 typedef struct {
     vp__group *newest;
-    int live; /* groups listed */
+    _Atomic int live; /* groups listed; changed under the lock, read without it too */
     uint64_t
         sequence;    /* the next access's number; from 1, since 0 is before all of them */
     vp__group first; /* saves an allocation for nearly every storage */
     bool first_used;
 } vp__log;
 
-/* Everything below except vp__access_finish needs the lock that guards the log. */
+/* Everything below needs the lock that guards the log, unless it says otherwise. */
 
 /* Enters an access. For each group it must wait for, a waiter (who, what) is attached and
  * counted in *waits; the count may be signalled before this returns. Returns the group to
  * finish when the access is over, or NULL without memory (nothing entered). */
 vp__group *vp__log_enter(vp__log *log, bool write, const vp__region *region, void *who,
                          int what, int *waits);
+
+/* The same; `own`, unless NULL, is memory of whoever waits for the first waiter, to be left
+ * alone until that has been signalled. */
+vp__group *vp__log_enter_own(vp__log *log, bool write, const vp__region *region,
+                             void *who, int what, vp__waiter *own, int *waits);
 
 /* Enters an access only if it need not wait for anything; else returns NULL. */
 vp__group *vp__log_try(vp__log *log, bool write, const vp__region *region);
@@ -82,6 +88,12 @@ bool vp__log_has_readers(vp__log *log, const vp__region *region);
 /* Whether any access is unfinished. */
 bool vp__log_is_busy(vp__log *log);
 
+/* Whether nothing is listed: then every access entered so far is over. Needs no lock.
+ * acquire pairs with the release in prune, whose thread saw the last of them finish. */
+static inline bool vp__log_is_empty(vp__log *log) {
+    return atomic_load_explicit(&log->live, memory_order_acquire) == 0;
+}
+
 void vp__log_init(vp__log *log);
 
 /* Enters a write of everything as the first access of all, to a storage nobody else knows. */
@@ -90,7 +102,8 @@ vp__group *vp__log_begin(vp__log *log);
 /* Releases the log's groups; every access must have finished. */
 void vp__log_deinit(vp__log *log);
 
-/* Ends one access. Returns the waiters to signal when it was the group's last. */
+/* Ends one access, without the lock. Returns the waiters to signal when it was the group's
+ * last. */
 vp__waiter *vp__access_finish(vp__group *group);
 
 #endif

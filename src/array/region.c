@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "array/region.h"
 
-vp__region vp__region_all(void) { return (vp__region){INT64_MIN, INT64_MAX, 0, 0, 0}; }
-
-vp__region vp__region_of_nothing(void) {
-    return (vp__region){0, 1, VP__OF_NOTHING, 0, 0};
-}
-
-vp__region vp__region_none(void) { return (vp__region){0, 0, 0, 0, 0}; }
-
 /* Finds the widest gap between repeated runs: sorted by stride, axis k repeats whatever
  * the smaller ones cover. Quadratic in the few axes a view has. */
 static void find_window(vp__region *r, int ndim, const int64_t *dims,
@@ -74,9 +66,7 @@ static bool window_under(const vp__region *r, int64_t period, int64_t *from,
     return *to <= period;
 }
 
-bool vp__region_overlaps(const vp__region *a, const vp__region *b) {
-    if (a->hi <= b->lo || b->hi <= a->lo || a->lo >= a->hi || b->lo >= b->hi)
-        return false;
+bool vp__region_windows_overlap(const vp__region *a, const vp__region *b) {
     int64_t period = a->period > 0 ? a->period : b->period;
     int64_t a_from, a_to, b_from, b_to;
     if (period <= 0 || !window_under(a, period, &a_from, &a_to) ||
@@ -85,12 +75,7 @@ bool vp__region_overlaps(const vp__region *a, const vp__region *b) {
     return a_from < b_to && b_from < a_to;
 }
 
-void vp__region_add(vp__region *hull, const vp__region *r) {
-    if (r->lo >= r->hi) return;
-    if (hull->lo >= hull->hi) {
-        *hull = *r;
-        return;
-    }
+void vp__region_grow(vp__region *hull, const vp__region *r) {
     int64_t period = hull->period > 0 ? hull->period : r->period;
     int64_t h_from, h_to, r_from, r_to;
     if (period > 0 && window_under(hull, period, &h_from, &h_to) &&

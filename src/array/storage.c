@@ -103,8 +103,11 @@ static void storage_free(vp__storage *s) {
 }
 
 void vp__storage_release(vp__storage *s) {
-    /* acq_rel: the last one sees every other user's accesses before it frees. */
-    if ((uint32_t)atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) == 1)
+    /* acq_rel: the last one sees every other user's accesses before it frees. Who holds the
+     * only reference need not count down, since nobody is left to count up; acquire, as the
+     * counting would be. */
+    if (vp__storage_is_own(s) ||
+        (uint32_t)atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) == 1)
         storage_free(s);
 }
 
@@ -185,13 +188,24 @@ void vp__storage_copy_poison(vp__storage *to, vp__storage *from, uint64_t sequen
             vp__storage_poison(to, vp__error_retain(p->error), &p->region, 0);
 }
 
+/* Counts one more buffer whose version this is. A storage nobody else knows, as nearly all
+ * are when they get a name, is counted without a locked instruction. */
+static void share(vp__storage *s) {
+    if (vp__storage_is_own(s))
+        atomic_store_explicit(&s->sharers,
+                              atomic_load_explicit(&s->sharers, memory_order_relaxed) + 1,
+                              memory_order_relaxed);
+    else
+        atomic_fetch_add_explicit(&s->sharers, 1, memory_order_relaxed);
+}
+
 vp__buffer *vp__buffer_new(vp__storage *s) {
     vp__buffer *b = vp__pool_alloc(sizeof *b);
     if (!b) return NULL;
     atomic_init(&b->refs, 1);
     b->lock = (vp__spinlock){0};
     b->storage = s;
-    atomic_fetch_add_explicit(&s->sharers, 1, memory_order_relaxed);
+    share(s);
     return b;
 }
 
@@ -207,8 +221,11 @@ void vp__buffer_release(vp__buffer *b) {
 }
 
 void vp__buffer_rename(vp__buffer *b, vp__storage *s) {
-    atomic_fetch_add_explicit(&s->sharers, 1, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&b->storage->sharers, 1, memory_order_relaxed);
-    vp__storage_release(b->storage);
+    vp__storage *old = b->storage;
+    share(s);
     b->storage = s;
+    /* What goes with this reference need not be counted any more. */
+    if (!vp__storage_is_own(old))
+        atomic_fetch_sub_explicit(&old->sharers, 1, memory_order_relaxed);
+    vp__storage_release(old);
 }

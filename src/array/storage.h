@@ -81,9 +81,20 @@ void vp__storage_release(vp__storage *s);
 static inline void vp__storage_retain(vp__storage *s) {
     atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
 }
+/* The same for one that nobody else knows yet. */
+static inline void vp__storage_retain_new(vp__storage *s) {
+    atomic_store_explicit(&s->refs,
+                          atomic_load_explicit(&s->refs, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
 static inline void vp__storage_capture(vp__storage *s) {
     atomic_fetch_add_explicit(&s->refs, 1 + (1ull << VP__CAPTURE_SHIFT),
                               memory_order_relaxed);
+}
+/* Whether the caller's is the only reference. acquire pairs with the drops of the others:
+ * what they did is visible, and nobody is left who could do anything more. */
+static inline bool vp__storage_is_own(vp__storage *s) {
+    return atomic_load_explicit(&s->refs, memory_order_acquire) == 1;
 }
 /* Turns a capture into a plain reference. release: the accesses entered before it are
  * ordered before a writer that sees no captures left. */
@@ -137,7 +148,14 @@ typedef struct {
 vp__buffer *vp__buffer_new(vp__storage *s);
 void vp__buffer_retain(vp__buffer *b);
 void vp__buffer_release(vp__buffer *b);
-/* Replaces the storage; takes over the caller's reference. The lock must be held. */
+/* Whether anybody but the caller, who holds a reference that nobody else can use (a name it
+ * has locked), can reach the buffer; if not, its lock is not needed. acquire pairs with the
+ * drop of the others' references: what they did to the buffer is visible. */
+static inline bool vp__buffer_is_shared(vp__buffer *b) {
+    return atomic_load_explicit(&b->refs, memory_order_acquire) > 1;
+}
+/* Replaces the storage; takes over the caller's reference. The lock must be held, unless
+ * nobody else can reach the buffer. */
 void vp__buffer_rename(vp__buffer *b, vp__storage *s);
 
 #endif

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +113,11 @@ static void read_once(void) {
 
 const vp__config *vp__config_get(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    static _Atomic bool is_read;
+    /* acquire pairs with the release below: whoever sees it set sees the configuration. */
+    if (__builtin_expect(atomic_load_explicit(&is_read, memory_order_acquire), 1))
+        return &config;
     pthread_once(&once, read_once);
+    atomic_store_explicit(&is_read, true, memory_order_release);
     return &config;
 }

@@ -36,9 +36,10 @@ static inline bool vp__spin_trylock(vp__spinlock *lock) {
     return !atomic_exchange_explicit(&lock->held, true, memory_order_acquire);
 }
 
-static inline void vp__spin_lock(vp__spinlock *lock) {
+/* Out of line, so that those who find the lock free do not pay for this code. */
+__attribute__((noinline, cold, unused)) static void vp__spin_wait(vp__spinlock *lock) {
     int spins = 0;
-    while (!vp__spin_trylock(lock)) {
+    do {
         /* The relaxed load only decides when the exchange is worth trying; it keeps the
          * cache line shared while somebody else holds the lock. */
         while (atomic_load_explicit(&lock->held, memory_order_relaxed)) {
@@ -48,7 +49,11 @@ static inline void vp__spin_lock(vp__spinlock *lock) {
                 sched_yield();
             }
         }
-    }
+    } while (!vp__spin_trylock(lock));
+}
+
+static inline void vp__spin_lock(vp__spinlock *lock) {
+    if (__builtin_expect(!vp__spin_trylock(lock), 0)) vp__spin_wait(lock);
 }
 
 static inline void vp__spin_unlock(vp__spinlock *lock) {

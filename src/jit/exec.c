@@ -105,13 +105,7 @@ static bool flat_single(const vp__kernels *k, const vp__kernel *kernel,
     const vp__instr *in = &kernel->instr[0];
     for (int i = 0; i < kernel->nleaves; i++)
         if (kernel->leaf[i].constant) return false;
-    char *value[3] = {0};
-    const int arity = in->op == VP__OP_CAST ? 1 : vp__ops[in->op].arity;
-    for (int a = 0; a < arity; a++) value[a] = leaf_data[in->arg[a]];
-    if (in->op == VP__OP_CAST)
-        k->cast[in->type][in->result](out, value[0], n);
-    else
-        k->op[in->op][in->type](out, value[0], value[1], value[2], n);
+    flat_op(k, in, out, (char *const *)leaf_data, n);
     return true;
 }
 

@@ -32,14 +32,15 @@ bool vp__issue_leaves_ready(vp__expr *const *leaves, int n) {
     for (int i = 0; i < n; i++) {
         vp__expr *e = leaves[i];
         vp__storage *s = e->storage;
-        vp__spin_lock(&s->lock);
-        bool ready = true;
-        if (s->log.newest) {
-            vp__region r = vp__region_of(e->offset, e->ndim, e->dims, e->strides,
-                                         vp__dtype[e->dtype].size);
-            ready = !vp__log_conflicts(&s->log, false, &r);
+        if (vp__log_is_empty(&s->log)) {
+            if (vp__storage_is_on_host(s)) continue;
+            return false;
         }
-        if (!vp__storage_is_on_host(s)) ready = false;
+        vp__region r = vp__region_of(e->offset, e->ndim, e->dims, e->strides,
+                                     vp__dtype[e->dtype].size);
+        vp__spin_lock(&s->lock);
+        bool ready =
+            !vp__log_conflicts(&s->log, false, &r) && vp__storage_is_on_host(s);
         vp__spin_unlock(&s->lock);
         if (!ready) return false;
     }
@@ -149,37 +150,39 @@ vp__error *vp__issue_no_memory(const char *where) {
     return vp__error_new(VP_ERR_MEMORY, where, "out of memory");
 }
 
+/* A flat loop whose inputs are not there yet, or that is too long for the caller. */
+static bool submit_flat(const vp__flat *f, vp__expr *e, vp__storage *result) {
+    vp__admit(result->bytes);
+    vp__node *n = vp__flat_node(f, e, -1);
+    if (!n) return false;
+    n->result = result;
+    n->write_region = vp__region_all();
+    vp__node_submit(n);
+    return true;
+}
+
+/* One that runs at once; a failure of its inputs is its own. */
+static void run_flat(vp__flat *f, vp__expr *e, vp__storage *result) {
+    vp__error *failed = vp__error_retain(vp__flat_error(f));
+    if (!failed) failed = vp__flat_run(f, e, result, NULL);
+    if (!failed) return;
+    vp__region all = vp__region_all();
+    vp__storage_poison(result, failed, &all, 0);
+}
+
 static void close_flat(vp__expr *e, vp__value *out) {
-    int64_t bytes = e->count * vp__dtype[e->dtype].size;
-    vp__storage *s = vp__storage_new(bytes);
-    vp__error *error = s ? NULL : vp__issue_no_memory(e->where);
-    vp__node *n = NULL;
-    if (s) {
-        vp__flat f;
-        vp__flat_build(&f, e);
-        if (vp__issue_is_tiny(e) && vp__flat_ready(&f)) {
-            vp__region all = vp__region_all();
-            vp__error *failed = vp__error_retain(vp__flat_error(&f));
-            if (!failed) failed = vp__flat_run(&f, e, s, NULL);
-            if (failed) vp__storage_poison(s, failed, &all, 0);
-        } else {
-            vp__admit(bytes);
-            n = vp__flat_node(&f, e, -1);
-            if (!n) error = vp__issue_no_memory(e->where);
-        }
-    }
-    if (error) {
-        if (s) vp__storage_release(s);
-        out->error = error;
-        return;
-    }
+    vp__flat f;
+    vp__flat_build(&f, e);
+    vp__storage *s = vp__storage_new(e->count * vp__dtype[e->dtype].size);
     out->storage = s;
     for (int i = 0; i < e->ndim; i++) out->dims[i] = e->dims[i];
     vp__flat_strides(e, out->strides);
-    if (n) {
-        n->result = s;
-        n->write_region = vp__region_all();
-        vp__node_submit(n);
+    if (s && vp__issue_is_tiny(e) && vp__flat_ready(&f)) {
+        run_flat(&f, e, s);
+    } else if (!s || !submit_flat(&f, e, s)) {
+        if (s) vp__storage_release(s);
+        out->storage = NULL;
+        out->error = vp__issue_no_memory(e->where);
     }
 }
 

@@ -10,7 +10,7 @@
 
 /* Measured over estimated, per kind of work (an operation of the table, or beyond it a
  * library operation), for the cores and for each device. */
-enum { KEYS = 256, TRIALS = 2, TRIAL_SHARE = 32 };
+enum { KEYS = 256, TRIALS = 3, TRIAL_SHARE = 16, OVERHEAD_NS = 300 };
 static vp__figure factors[1 + VP__MAX_DEVICES][KEYS];
 
 /* Cycles per 64 bytes are for data in L1 at about this clock. */
@@ -31,16 +31,17 @@ static int samples(vp__figure *f) {
     return atomic_load_explicit(&f->samples, memory_order_relaxed);
 }
 
-/* Moves a figure to what was just measured: all the way the first time, then less and less,
- * down to a quarter of the way in the logarithm, so that one odd run does little harm. */
+/* Moves a figure towards what was just measured, in the logarithm: all the way the first
+ * time, then half the way down or an eighth up. What took longer than usual was some other
+ * program's fault, as a rule; what was shorter shows what can be done. */
 static void correct(vp__figure *f, double measured, double least, double most) {
     if (measured < least) measured = least;
     if (measured > most) measured = most;
     int n = samples(f);
-    double old = value(f), share = n >= 3 ? 0.25 : 1.0 / (n + 1);
+    double old = value(f), share = measured < old ? 0.5 : 0.125;
     double now = n && old > 0 ? old * exp(share * log(measured / old)) : measured;
     atomic_store_explicit(&f->value, (float)now, memory_order_relaxed);
-    if (n < 1000) atomic_store_explicit(&f->samples, n + 1, memory_order_relaxed);
+    if (n < TRIALS) atomic_store_explicit(&f->samples, n + 1, memory_order_relaxed);
 }
 
 static vp__figure *factor_of(const vp__device *device, int key) {
@@ -106,37 +107,39 @@ static double on_cores(const vp__node *n) {
     return ns;
 }
 
-/* Whether a device that would take longer gets the node all the same, now and then: figures
+/* Whether a place that would take longer gets the node all the same, now and then: figures
  * that speak against it could not be corrected otherwise. The more it takes, the more seldom,
  * so that such trials cost about one part in TRIAL_SHARE. */
-static bool is_due(vp__device *device, double least, double ns) {
-    float credit = atomic_load_explicit(&device->credit, memory_order_relaxed);
-    credit += (float)(least / ns);
-    bool due = credit > TRIAL_SHARE;
-    atomic_store_explicit(&device->credit, due ? 0 : credit, memory_order_relaxed);
+static bool is_due(_Atomic float *credit, double least, double ns) {
+    float now = atomic_load_explicit(credit, memory_order_relaxed) + (float)(least / ns);
+    bool due = now > TRIAL_SHARE;
+    atomic_store_explicit(credit, due ? 0 : now, memory_order_relaxed);
     return due;
 }
 
-/* The device that would be done first, or NULL for the cores. A kind of work that a device
- * has never done is given to it a few times, if it is worth a trial. */
+/* The device that would be done first, or NULL for the cores. A kind of work that has hardly
+ * been done in some place is given to it a few times, if it is worth a trial. */
 static vp__device *choose_device(const vp__node *n) {
+    static _Atomic float cores_credit;
     if (!vp__launch_is_possible(n)) return NULL;
+    bool worth_a_trial = n->cost >= (float)vp__tuning.trial_ns;
+    int trials = samples(factor_of(NULL, n->key));
     vp__device *best = NULL;
-    double least = on_cores(n);
+    double cores = on_cores(n), least = cores;
     for (int i = 0; i < vp__device_count; i++) {
         vp__device *device = vp__devices[i];
-        if (n->cost >= (float)vp__tuning.trial_ns &&
-            samples(factor_of(device, n->key)) < TRIALS)
-            return device;
+        int done = samples(factor_of(device, n->key));
+        if (worth_a_trial && done < TRIALS) return done <= trials ? device : NULL;
         double ns = on_device(n, device);
         if (ns < least) {
             least = ns;
             best = device;
-        } else if (n->cost >= (float)vp__tuning.trial_ns && is_due(device, least, ns)) {
+        } else if (worth_a_trial && is_due(&device->credit, least, ns)) {
             return device;
         }
     }
-    return best;
+    if (worth_a_trial && trials < TRIALS) return NULL;
+    return best && is_due(&cores_credit, least, cores) ? NULL : best;
 }
 
 static _Atomic int64_t *book_of(const vp__node *n) {
@@ -146,11 +149,13 @@ static _Atomic int64_t *book_of(const vp__node *n) {
 void vp__cost_book(vp__node *n) {
     n->cost = n->estimate * (float)factor(n->device, n->key);
     /* relaxed, as all of the books: a hint. */
-    atomic_fetch_add_explicit(book_of(n), (int64_t)n->cost, memory_order_relaxed);
+    if (n->cost >= 1)
+        atomic_fetch_add_explicit(book_of(n), (int64_t)n->cost, memory_order_relaxed);
 }
 
 void vp__cost_unbook(vp__node *n) {
-    atomic_fetch_sub_explicit(book_of(n), (int64_t)n->cost, memory_order_relaxed);
+    if (n->cost >= 1)
+        atomic_fetch_sub_explicit(book_of(n), (int64_t)n->cost, memory_order_relaxed);
 }
 
 void vp__cost_place(vp__node *n) {
@@ -167,7 +172,10 @@ void vp__cost_learn(const vp__node *n) {
                             : (double)vp__clock_ns(vp__clock_ticks() - n->began);
     /* Shorter than this is mostly the clock; split nodes ran on several cores at once. */
     if (took < 300 || n->pieces > 1 || n->estimate <= 0) return;
-    correct(factor_of(n->device, n->key), took / n->estimate, 1e-4, 1e4);
+    /* What a node costs whatever it does: without this, a tiny one that was interrupted
+     * would teach that its kind of work takes a thousand times as long. */
+    correct(factor_of(n->device, n->key), took / ((double)n->estimate + OVERHEAD_NS), 1e-4,
+            1e4);
 }
 
 void vp__cost_learn_copy(vp__device *device, double ns, int64_t bytes) {
@@ -176,12 +184,5 @@ void vp__cost_learn_copy(vp__device *device, double ns, int64_t bytes) {
 }
 
 void vp__cost_learn_latency(vp__device *device, uint64_t given) {
-    double ns = (double)vp__clock_ns(vp__clock_ticks() - given);
-    /* What is longer than usual was some other program's fault, as a rule; what is shorter
-     * shows what the device can do. */
-    if (samples(&device->latency) && ns < value(&device->latency))
-        atomic_store_explicit(&device->latency.samples, 0, memory_order_relaxed);
-    correct(&device->latency, ns, 1, 1e10);
-    if (samples(&device->latency) < 3)
-        atomic_store_explicit(&device->latency.samples, 3, memory_order_relaxed);
+    correct(&device->latency, (double)vp__clock_ns(vp__clock_ticks() - given), 1, 1e10);
 }

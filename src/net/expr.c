@@ -2,6 +2,7 @@
 #include "net/expr.h"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,8 +37,11 @@ static void leave(void *arg) {
 
 static void make_key(void) { pthread_key_create(&leaving, leave); }
 
-static expr_table *my_table(void) {
-    if (__builtin_expect(table != NULL, 1)) return table;
+/* What is seldom needed is out of line, here and below, so that what is always needed saves
+ * no registers for it. */
+#define SELDOM __attribute__((noinline, cold))
+
+SELDOM static expr_table *new_table(void) {
     expr_table *t = calloc(1, sizeof *t);
     if (!t) abort();
     /* relaxed: only uniqueness counts. Numbers wrap after 4095 threads; then a foreign
@@ -49,7 +53,11 @@ static expr_table *my_table(void) {
     return table = t;
 }
 
-static bool grow(expr_table *t) {
+static inline expr_table *my_table(void) {
+    return __builtin_expect(table != NULL, 1) ? table : new_table();
+}
+
+SELDOM static bool grow(expr_table *t) {
     uint32_t c = t->made / CHUNK;
     if (c >= CHUNKS) return false;
     vp__expr *e = calloc(CHUNK, sizeof *e);
@@ -65,7 +73,7 @@ static bool grow(expr_table *t) {
 }
 
 /* What every caller gets when not even a record can be had. */
-static vp__expr *out_of_records(void) {
+SELDOM static vp__expr *out_of_records(void) {
     static _Thread_local vp__expr last;
     last.kind = VP__EXPR_POISON;
     last.slot = UINT32_MAX; /* how its handle is told from one never initialised */
@@ -77,47 +85,52 @@ static vp__expr *out_of_records(void) {
     return &last;
 }
 
-vp__expr *vp__expr_new(vp__expr_kind kind, int ndim, const char *where) {
-    expr_table *t = my_table();
-    if (__builtin_expect(!t->unused, 0) && !grow(t)) return out_of_records();
-    vp__expr *e = t->unused;
-    e->dims = e->own_axes;
-    if (ndim > VP__EXPR_AXES) {
-        e->dims = vp__pool_alloc((size_t)ndim * 2 * sizeof(int64_t));
-        if (!e->dims) return out_of_records();
-    }
-    t->unused = e->next;
+static inline vp__expr *init_record(vp__expr *e, vp__expr_kind kind, int ndim,
+                                    int64_t *axes, int room, const char *where) {
+    table->unused = e->next;
     e->generation++;
-    e->strides = e->dims + (ndim > VP__EXPR_AXES ? ndim : VP__EXPR_AXES);
     e->kind = (uint8_t)kind;
-    e->op = e->type = e->dtype = 0;
     e->ndim = (int8_t)ndim;
-    e->nargs = 0;
-    e->late = e->keepdims = false;
-    e->like = NULL;
-    e->axes = 0;
     e->steps = 1;
-    e->leaves = 0;
-    e->cost = 0;
-    e->count = 0;
-    e->storage = NULL;
-    e->buffer = NULL;
-    e->error = NULL;
-    e->view = NULL;
-    e->depth = 0;
     e->where = where;
-    e->previous = e->next = NULL;
+    e->dims = axes;
+    e->strides = axes + room;
+    memset((char *)e + offsetof(vp__expr, op), 0,
+           offsetof(vp__expr, arg) - offsetof(vp__expr, op));
     return e;
 }
 
-static void free_record(vp__expr *e) {
-    if (e->previous) vp__expr_unlink(e);
-    if (e->storage) vp__storage_drop_capture(e->storage);
+/* The table has no record left, or those there are have not enough axes. */
+SELDOM static vp__expr *new_record(vp__expr_kind kind, int ndim, const char *where) {
+    expr_table *t = my_table();
+    if (!t->unused && !grow(t)) return out_of_records();
+    if (ndim <= VP__EXPR_AXES)
+        return init_record(t->unused, kind, ndim, t->unused->own_axes, VP__EXPR_AXES,
+                           where);
+    int64_t *axes = vp__pool_alloc((size_t)ndim * 2 * sizeof(int64_t));
+    if (!axes) return out_of_records();
+    return init_record(t->unused, kind, ndim, axes, ndim, where);
+}
+
+vp__expr *vp__expr_new(vp__expr_kind kind, int ndim, const char *where) {
+    vp__expr *e = table ? table->unused : NULL;
+    if (__builtin_expect(!e || ndim > VP__EXPR_AXES, 0))
+        return new_record(kind, ndim, where);
+    return init_record(e, kind, ndim, e->own_axes, VP__EXPR_AXES, where);
+}
+
+SELDOM static void release_rest(vp__expr *e) {
     if (e->buffer) vp__buffer_release(e->buffer);
     if (e->error) vp__error_release(e->error);
     if (e->view) vp__pool_free(e->view, sizeof *e->view);
     if (e->dims != e->own_axes)
         vp__pool_free(e->dims, (size_t)e->ndim * 2 * sizeof(int64_t));
+}
+
+static void free_record(vp__expr *e) {
+    if (e->previous) vp__expr_unlink(e);
+    if (e->storage) vp__storage_drop_capture(e->storage);
+    if (e->buffer || e->error || e->view || e->dims != e->own_axes) release_rest(e);
     e->kind = VP__EXPR_FREE;
     e->next = table->unused;
     table->unused = e;
@@ -138,6 +151,7 @@ void vp__expr_fail(vp__expr *e, vp__error *error) {
     e->storage = NULL;
     e->buffer = NULL;
     e->late = false;
+    e->like = NULL;
     e->kind = VP__EXPR_POISON;
     e->error = error;
 }

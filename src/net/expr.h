@@ -31,34 +31,39 @@ enum { VP__SEGMENT_STEPS = 48, VP__SEGMENT_LEAVES = 24 };
 
 typedef struct vp__expr {
     uint32_t slot, generation;
-    uint8_t kind, op, dtype, type; /* type: the working type of op */
-    uint8_t nargs;
+    uint8_t kind;
     int8_t ndim;
+    uint16_t steps; /* of the whole tree */
+    const char *where;
+    int64_t *dims, *strides; /* strides: of a LEAF */
+
+    /* From here to `next`, a new expression is zero. */
+    uint8_t op, dtype, type; /* type: the working type of op */
+    uint8_t nargs;
     bool late; /* dims are not known yet (ndim is) */
     bool keepdims;
-    uint32_t axes;          /* reduced */
-    uint16_t steps, leaves; /* of the whole tree */
-    float cost;             /* estimated nanoseconds of the whole tree */
-    int64_t count;          /* elements, when not late */
+    uint16_t leaves; /* of the whole tree */
+    uint32_t axes;   /* reduced */
+    float cost;      /* estimated nanoseconds of the whole tree */
+    int64_t count;   /* elements, when not late */
     /* The leaf whose layout every leaf of the tree has, without gaps and without broadcast:
      * then the whole tree is one flat loop. NULL otherwise. */
     const struct vp__expr *like;
-    struct vp__expr *arg[3];
     vp__storage *storage; /* LEAF: captured */
-    vp__buffer *buffer;   /* LEAF: when it is a view of a named array, held; else NULL */
+    vp__buffer *buffer;   /* LEAF: held for those who may look through it; else NULL */
+    vp__error *error;     /* POISON */
+    vp__viewop *view;     /* VIEW */
+    struct vp__expr *previous,
+        *next; /* among the thread's open ones; only roots are linked */
+
+    struct vp__expr *arg[3];
     int64_t offset;
     union {
         uint64_t u64[2];
         double f64[2];
-    } value;          /* CONST: in dtype's representation from byte 0 */
-    vp__error *error; /* POISON */
-    vp__viewop *view; /* VIEW */
-    const char *where;
-    int64_t *dims, *strides; /* strides: of a LEAF */
+    } value; /* CONST: in dtype's representation from byte 0 */
     int64_t own_axes[2 * VP__EXPR_AXES];
-    struct vp__expr *previous,
-        *next;      /* among the thread's open ones; only roots are linked */
-    uint32_t depth; /* scope it was made in */
+    uint32_t depth; /* scope it was made in; of roots */
 } vp__expr;
 
 /* A fresh expression of the calling thread with room for ndim axes (dims and strides). */

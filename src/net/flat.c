@@ -11,33 +11,47 @@
 
 enum { FIRST_INSTR = 128 }; /* until the number of leaves is known */
 
-static int value_of(vp__flat *f, vp__expr *e) {
+static inline int add_leaf(vp__flat *f, vp__expr *e) {
     vp__kernel *k = &f->kernel;
-    if (e->kind == VP__EXPR_OP) {
-        int arg[3] = {0, 0, 0};
-        for (int i = 0; i < e->nargs; i++) arg[i] = value_of(f, e->arg[i]);
-        k->instr[k->ninstrs] =
-            (vp__instr){e->op,
-                        e->type,
-                        e->dtype,
-                        {(uint8_t)arg[0], (uint8_t)arg[1], (uint8_t)arg[2]}};
-        return FIRST_INSTR + k->ninstrs++;
-    }
     int i = k->nleaves++;
     k->leaf[i].dtype = e->dtype;
     k->leaf[i].constant = e->kind == VP__EXPR_CONST;
-    f->leaf[i] = k->leaf[i].constant ? NULL : e;
-    if (k->leaf[i].constant) memcpy(&k->leaf[i].value, &e->value, sizeof e->value);
+    if (k->leaf[i].constant) {
+        memcpy(&k->leaf[i].value, &e->value, sizeof e->value);
+        f->leaf[i] = NULL;
+        f->data[i] = NULL;
+        return i;
+    }
+    vp__storage *s = e->storage;
+    f->leaf[i] = e;
+    /* First this, which orders what follows after all that was done to the leaf. */
+    if (!vp__log_is_empty(&s->log) || !vp__storage_is_on_host(s)) f->quiet = false;
+    if (atomic_load_explicit(&s->poison, memory_order_acquire)) f->poisoned = true;
+    if (f->quiet)
+        f->data[i] = atomic_load_explicit(&s->host, memory_order_relaxed) + e->offset;
     return i;
+}
+
+static int add_instr(vp__flat *f, vp__expr *e) {
+    vp__kernel *k = &f->kernel;
+    vp__instr in = {e->op, e->type, e->dtype, {0, 0, 0}};
+    for (int i = 0; i < e->nargs; i++) {
+        vp__expr *a = e->arg[i];
+        in.arg[i] = (uint8_t)(a->kind == VP__EXPR_OP ? add_instr(f, a) : add_leaf(f, a));
+    }
+    k->instr[k->ninstrs] = in;
+    return FIRST_INSTR + k->ninstrs++;
 }
 
 void vp__flat_build(vp__flat *f, vp__expr *e) {
     vp__kernel *k = &f->kernel;
+    f->quiet = true;
+    f->poisoned = false;
     k->nleaves = k->ninstrs = 0;
     k->reduce = -1;
     k->result = e->dtype;
-    value_of(f, e);
-    for (int i = 0; i < k->ninstrs; i++)
+    add_instr(f, e);
+    for (int i = 1; i < k->ninstrs; i++) /* the first one has leaves only */
         for (int j = 0; j < 3; j++)
             if (k->instr[i].arg[j] >= FIRST_INSTR)
                 k->instr[i].arg[j] =
@@ -46,19 +60,43 @@ void vp__flat_build(vp__flat *f, vp__expr *e) {
 
 void vp__flat_strides(const vp__expr *e, int64_t *strides) {
     int size = vp__dtype[e->dtype].size, leaf_size = vp__dtype[e->like->dtype].size;
-    for (int i = 0; i < e->ndim; i++) strides[i] = e->like->strides[i] / leaf_size * size;
+    if (size == leaf_size)
+        for (int i = 0; i < e->ndim; i++) strides[i] = e->like->strides[i];
+    else
+        for (int i = 0; i < e->ndim; i++)
+            strides[i] = e->like->strides[i] / leaf_size * size;
 }
 
 /* --- at once ----------------------------------------------------------------------------- */
 
+/* As vp__region_of would say, since the leaf is dense; a view of nothing waits all the same. */
+static inline vp__region leaf_region(const vp__expr *l) {
+    int64_t bytes = l->count * vp__dtype[l->dtype].size;
+    return bytes ? (vp__region){l->offset, l->offset + bytes, 0, 0, 0}
+                 : vp__region_of_nothing();
+}
+
+/* The leaves are captured, so nobody starts to write them before the expression is gone. */
 bool vp__flat_ready(const vp__flat *f) {
-    for (int i = 0; i < f->kernel.nleaves; i++)
-        if (f->leaf[i] && !vp__issue_leaves_ready((vp__expr *const *)&f->leaf[i], 1))
-            return false;
+    if (f->quiet) return true;
+    for (int i = 0; i < f->kernel.nleaves; i++) {
+        const vp__expr *l = f->leaf[i];
+        if (!l) continue;
+        if (!vp__log_is_empty(&l->storage->log)) {
+            vp__region r = leaf_region(l);
+            vp__spin_lock(&l->storage->lock);
+            bool waits = vp__log_conflicts(&l->storage->log, false, &r);
+            vp__spin_unlock(&l->storage->lock);
+            if (waits) return false;
+        }
+        /* Only now is it certain who has written it last. */
+        if (!vp__storage_is_on_host(l->storage)) return false;
+    }
     return true;
 }
 
 vp__error *vp__flat_error(const vp__flat *f) {
+    if (f->quiet && !f->poisoned) return NULL;
     for (int i = 0; i < f->kernel.nleaves; i++) {
         vp__expr *l = f->leaf[i];
         if (!l || !atomic_load_explicit(&l->storage->poison, memory_order_acquire))
@@ -69,15 +107,13 @@ vp__error *vp__flat_error(const vp__flat *f) {
     return NULL;
 }
 
-vp__error *vp__flat_run(const vp__flat *f, vp__expr *e, vp__storage *fresh, char *out) {
+vp__error *vp__flat_run(vp__flat *f, vp__expr *e, vp__storage *fresh, char *out) {
     const vp__kernel *k = &f->kernel;
-    void *data[VP__KERNEL_LEAVES];
-    for (int i = 0; i < k->nleaves; i++) {
+    for (int i = 0; i < k->nleaves && !f->quiet; i++) {
         vp__expr *l = f->leaf[i];
-        data[i] = NULL;
         if (!l) continue;
-        /* relaxed: the leaf's producer was seen through the log, or there was none. */
-        data[i] =
+        /* relaxed: the leaf's producer was seen through the log. */
+        f->data[i] =
             atomic_load_explicit(&l->storage->host, memory_order_relaxed) + l->offset;
     }
     if (fresh) {
@@ -85,7 +121,7 @@ vp__error *vp__flat_run(const vp__flat *f, vp__expr *e, vp__storage *fresh, char
         out = atomic_load_explicit(&fresh->host, memory_order_relaxed);
     }
     vp__core *core = vp__core_self();
-    vp__exec_flat(k, data, out, e->count, core->scratch);
+    vp__exec_flat(k, f->data, out, e->count, core->scratch);
     vp__count(&core->counters.inlined, 1);
     vp__count(&core->counters.kernels, 1);
     vp__count(&core->counters.elements, (uint64_t)e->count);
@@ -119,9 +155,10 @@ static void unpack(vp__kernel *k, const payload *w) {
     k->ninstrs = w->ninstrs;
     k->reduce = -1;
     k->result = w->result;
-    size_t leaves = (size_t)w->nleaves * sizeof(vp__leaf);
-    memcpy(k->leaf, w->body, leaves);
-    memcpy(k->instr, w->body + leaves, (size_t)w->ninstrs * sizeof(vp__instr));
+    const vp__leaf *leaf = (const vp__leaf *)w->body;
+    const vp__instr *instr = (const vp__instr *)(leaf + w->nleaves);
+    for (int i = 0; i < k->nleaves; i++) k->leaf[i] = leaf[i];
+    for (int i = 0; i < k->ninstrs; i++) k->instr[i] = instr[i];
 }
 
 static void piece(vp__node *n, int64_t i, vp__core *core) {
@@ -164,7 +201,8 @@ static void device_part(vp__node *n, int phase, vp__device_part *p) {
 static const vp__work flat_work = {
     .begin = begin, .piece = piece, .device_part = device_part};
 
-vp__node *vp__flat_node(const vp__flat *f, vp__expr *e, int target_ndim) {
+__attribute__((flatten)) vp__node *vp__flat_node(const vp__flat *f, vp__expr *e,
+                                                 int target_ndim) {
     const vp__kernel *k = &f->kernel;
     int inputs = 0;
     for (int i = 0; i < k->nleaves; i++) inputs += f->leaf[i] != NULL;
@@ -190,19 +228,24 @@ vp__node *vp__flat_node(const vp__flat *f, vp__expr *e, int target_ndim) {
     w->nleaves = (uint8_t)k->nleaves;
     w->ninstrs = (uint8_t)k->ninstrs;
     w->result = k->result;
-    memcpy(w->body, k->leaf, leaves);
-    memcpy(w->body + leaves, k->instr, instrs);
+    vp__leaf *leaf = (vp__leaf *)w->body;
     for (int i = 0; i < k->nleaves; i++) {
+        leaf[i] = k->leaf[i];
         vp__expr *l = f->leaf[i];
         if (!l) continue;
-        vp__storage_retain(l->storage);
-        vp__input *in = vp__node_add_input(n, l->storage, (vp_dtype)l->dtype, l->offset,
-                                           0, NULL, NULL);
+        /* Its axes are nobody's business: the loop is flat. */
+        vp__input *in = &n->in[n->ninputs++];
+        in->storage = l->storage;
+        in->captured = true;
+        l->storage = NULL;
+        in->offset = l->offset;
+        in->region = leaf_region(l);
+        in->dims = in->strides = NULL;
+        in->ndim = 0;
+        in->dtype = l->dtype;
         in->late = false;
-        int64_t bytes = l->count * vp__dtype[l->dtype].size;
-        /* As vp__region_of would say of a dense view; a view of nothing waits all the same. */
-        in->region = bytes ? (vp__region){l->offset, l->offset + bytes, 0, 0, 0}
-                           : vp__region_of_nothing();
     }
+    vp__instr *instr = (vp__instr *)(w->body + leaves);
+    for (int i = 0; i < k->ninstrs; i++) instr[i] = k->instr[i];
     return n;
 }

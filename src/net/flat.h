@@ -11,8 +11,11 @@
 #include "net/net.h"
 
 typedef struct {
-    vp__kernel kernel;
+    bool quiet;    /* every leaf was complete when it was looked at: */
+    bool poisoned; /* then, whether any of them may have failed */
     vp__expr *leaf[VP__KERNEL_LEAVES]; /* NULL: a constant */
+    void *data[VP__KERNEL_LEAVES];     /* and where the others are, if quiet */
+    vp__kernel kernel;
 } vp__flat;
 
 /* Whether an expression is such a tree. */
@@ -29,11 +32,12 @@ bool vp__flat_ready(const vp__flat *f);
  * entered anywhere. */
 vp__error *vp__flat_error(const vp__flat *f);
 
-/* Runs it, ready and without error, on this thread into `out`, or into `fresh`, which gets its memory; in the
- * layout of its leaves. */
-vp__error *vp__flat_run(const vp__flat *f, vp__expr *e, vp__storage *fresh, char *out);
+/* Runs it, ready and without error, on this thread into `out`, or into `fresh`, which gets
+ * its memory; in the layout of its leaves. */
+vp__error *vp__flat_run(vp__flat *f, vp__expr *e, vp__storage *fresh, char *out);
 
-/* Makes a node of it with its inputs; the caller sets the result. NULL without memory. */
+/* Makes a node of it with its inputs, which takes over what the leaves have captured; the
+ * caller sets the result. NULL, and nothing taken, without memory. */
 vp__node *vp__flat_node(const vp__flat *f, vp__expr *e, int target_ndim);
 
 /* The value's strides. */

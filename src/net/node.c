@@ -30,7 +30,11 @@ vp__node *vp__node_new(const vp__work *work, const char *name, const char *where
     n->name = name;
     n->where = where;
     n->bytes = payload + payload_bytes;
-    for (int i = 0; i < VP__NWAITS; i++) atomic_init(&n->waits[i], VP__ATTACHING);
+    _Static_assert(VP__NWAITS == 4, "one line for each");
+    atomic_init(&n->waits[0], VP__ATTACHING);
+    atomic_init(&n->waits[1], VP__ATTACHING);
+    atomic_init(&n->waits[2], VP__ATTACHING);
+    atomic_init(&n->waits[3], VP__ATTACHING);
     atomic_init(&n->refs, 1);
     n->in = (vp__input *)((char *)n + head);
     int64_t *axis = (int64_t *)((char *)n + head + inputs);
@@ -93,22 +97,30 @@ vp__error *vp__node_no_memory(const vp__node *n) {
 
 /* Ends the attaching of `waits` waiters to one counter; its progress mark stays. */
 static void attached(vp__node *n, vp__wait what, int waits) {
-    atomic_fetch_sub_explicit(&n->waits[what], VP__ATTACHING - 1 - waits,
-                              memory_order_acq_rel);
+    _Atomic int32_t *count = &n->waits[what];
+    if (waits) {
+        /* acq_rel: like the signals that may have come already. */
+        atomic_fetch_sub_explicit(count, VP__ATTACHING - 1 - waits, memory_order_acq_rel);
+        return;
+    }
+    /* Nobody knows of the counter yet, so that it can be set in two steps. */
+    int now = atomic_load_explicit(count, memory_order_relaxed);
+    atomic_store_explicit(count, now - (VP__ATTACHING - 1), memory_order_relaxed);
 }
 
-static void enter_reads(vp__node *n) {
+__attribute__((flatten)) static void enter_reads(vp__node *n) {
     int waits = 0;
     for (int i = 0; i < n->ninputs; i++) {
         vp__input *in = &n->in[i];
         vp__spin_lock(&in->storage->lock);
         in->sequence = in->storage->log.sequence;
         int before = waits;
-        in->group = vp__log_enter(&in->storage->log, false, &in->region, n,
-                                  VP__WAIT_INPUT, &waits);
+        in->group = vp__log_enter_own(&in->storage->log, false, &in->region, n,
+                                      VP__WAIT_INPUT, waits ? NULL : &n->waiter, &waits);
         if (waits > before) /* where its input will be */
             n->home = atomic_load_explicit(&in->storage->home, memory_order_relaxed);
         vp__spin_unlock(&in->storage->lock);
+        if (in->captured) vp__storage_uncapture(in->storage);
         if (!in->group) vp__node_fail(n, vp__node_no_memory(n));
     }
     attached(n, VP__WAIT_INPUT, waits);
@@ -280,7 +292,10 @@ void vp__node_submit(vp__node *n) {
     n->id = (uint64_t)core->index << 40 |
             atomic_load_explicit(&core->counters.issued, memory_order_relaxed);
     vp__trace(VP__TR_ISSUED, n->id, n->name, 0);
-    vp__storage_retain(n->result);
+    if (n->is_put)
+        vp__storage_retain(n->result);
+    else
+        vp__storage_retain_new(n->result);
     enter_reads(n);
     enter_write(n);
     if (n->is_sized && inputs_configured(n)) {
@@ -304,8 +319,12 @@ static void ready(vp__node *n) {
 }
 
 void vp__node_signal(vp__node *n, int what) {
-    /* acq_rel: the last signal's deliverer sees what every other one published. */
-    if (atomic_fetch_sub_explicit(&n->waits[what], 1, memory_order_acq_rel) != 1) return;
+    /* acq_rel: the last signal's deliverer sees what every other one published. Who finds
+     * that its own is the only one left need not count it. */
+    _Atomic int32_t *count = &n->waits[what];
+    if (atomic_load_explicit(count, memory_order_acquire) != 1 &&
+        atomic_fetch_sub_explicit(count, 1, memory_order_acq_rel) != 1)
+        return;
     switch ((vp__wait)what) {
     case VP__WAIT_SIZE: sized(n); break;
     case VP__WAIT_CONFIG: placed(n); break;

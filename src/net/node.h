@@ -48,6 +48,7 @@ typedef struct {
     int8_t ndim;
     uint8_t dtype;
     bool late;
+    bool captured; /* its reference is a capture until the read is entered */
 } vp__input;
 
 typedef struct vp__work vp__work;
@@ -61,6 +62,7 @@ struct vp__node {
     const char *name, *where; /* the instruction, and the user's line */
     uint64_t id;
     _Atomic int32_t waits[VP__NWAITS];
+    vp__waiter waiter;    /* for the first input that is not complete */
     _Atomic int32_t refs; /* the node itself + tickets in queues */
     _Atomic bool started;
     size_t bytes; /* of this block */

@@ -171,8 +171,8 @@ static bool put_segment(const vp__segment *seg, vp__expr *const *leaves, vp__exp
 }
 
 /* The same for a flat loop straight into the target. */
-static bool put_flat(const vp__flat *f, vp__expr *value, const vp__target *t,
-                     vp__storage *s, const vp__region *region) {
+static bool put_flat(vp__flat *f, vp__expr *value, const vp__target *t, vp__storage *s,
+                     const vp__region *region) {
     if (!vp__issue_is_tiny(value) || !vp__flat_ready(f)) return false;
     vp__error *error = vp__flat_error(f);
     uint64_t sequence;

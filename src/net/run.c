@@ -47,10 +47,10 @@ static void complete(vp__core *core, vp__node *n) {
     if (n->is_put) vp__remote_forget(n->result);
     finish_access(core, n->write);
     vp__storage_release(n->result);
+    vp__node_unref(n);
     /* release pairs with vp__drain's acquire: after vp_sync the user may touch memory that
      * this node has written. */
     atomic_fetch_sub_explicit(&vp__nodes_in_flight, 1, memory_order_release);
-    vp__node_unref(n);
 }
 
 static void store_copy(vp__node *n) {

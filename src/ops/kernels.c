@@ -7,6 +7,7 @@
 #include "ops/kernels.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/config.h"
@@ -82,7 +83,7 @@ const vp__kernels *vp__kernels_for(const char *isa) {
     return NULL;
 }
 
-static const vp__kernels *chosen;
+static _Atomic(const vp__kernels *) chosen;
 static pthread_once_t choose_once = PTHREAD_ONCE_INIT;
 
 static void choose(void) {
@@ -92,10 +93,13 @@ static void choose(void) {
         if (sets[i].runs()) best = i;
         if (wish && strcmp(sets[i].isa, wish) == 0) break;
     }
-    chosen = get_set(best);
+    atomic_store_explicit(&chosen, get_set(best), memory_order_release);
 }
 
 const vp__kernels *vp__kernels_get(void) {
+    /* acquire pairs with the release in choose: the table is filled. */
+    const vp__kernels *k = atomic_load_explicit(&chosen, memory_order_acquire);
+    if (__builtin_expect(k != NULL, 1)) return k;
     pthread_once(&choose_once, choose);
-    return chosen;
+    return atomic_load_explicit(&chosen, memory_order_relaxed);
 }
