@@ -146,12 +146,14 @@ int vp__weak_of(const vp__expr *e) {
     }
 }
 
-vp_expr vp__give(vp__expr *e) {
-    if (vp__config_get()->sync) vp__materialise(e);
+static inline vp_expr give(vp__expr *e) {
+    if (__builtin_expect(vp__config_get()->sync, 0)) vp__materialise(e);
     e->depth = vp__scope_depth();
     vp__expr_link(e);
     return (vp_expr){e->slot, e->generation};
 }
+
+vp_expr vp__give(vp__expr *e) { return give(e); }
 
 vp_expr vp__give_error(vp__error *error, const char *where) {
     return vp__give(vp__expr_poison(error, where));
@@ -348,7 +350,8 @@ static void make_room(int nargs, vp__expr **args) {
 
 /* The short way for one or two operands of the same type, shape and layout, which need no
  * conversion and no broadcast. NULL, and nothing done, when it is not to be had. */
-static vp__expr *build_alike(int op, const char *where, int nargs, vp__expr **args) {
+static inline vp__expr *build_alike(int op, const char *where, int nargs,
+                                    vp__expr **args) {
     vp__expr *a = args[0], *b = args[nargs - 1];
     if (nargs > 2 || !a->like || !b->like || a->dtype != b->dtype) return NULL;
     uint8_t seen =
@@ -374,8 +377,6 @@ static vp__expr *build_alike(int op, const char *where, int nargs, vp__expr **ar
 }
 
 vp__expr *vp__build_op(int op, const char *where, int nargs, vp__expr **args) {
-    vp__expr *alike = build_alike(op, where, nargs, args);
-    if (alike) return alike;
     vp__expr *poison = vp__first_poison(nargs, args);
     if (poison) return poison;
     vp__optype types[3] = {{VP_BOOL, -1}, {VP_BOOL, -1}, {VP_BOOL, -1}};
@@ -525,13 +526,17 @@ vp__error *vp__axes_bits(const vp_axes_t *axes, int ndim, const char *name,
     return NULL;
 }
 
-static vp_expr issue_op(int op, const char *where, int nargs, vp__expr **args) {
+static vp__expr *no_op(int op, const char *where, int nargs, vp__expr **args) {
+    return vp__refuse(nargs, args, where,
+                      vp__error_new(VP_ERR_VALUE, where,
+                                    "no such operation of %d operands: %d", nargs, op));
+}
+
+static inline vp_expr issue_op(int op, const char *where, int nargs, vp__expr **args) {
     if ((unsigned)op >= VP__NOPS || vp__ops[op].arity != nargs || vp__ops[op].reduces)
-        return vp__give(
-            vp__refuse(nargs, args, where,
-                       vp__error_new(VP_ERR_VALUE, where,
-                                     "no such operation of %d operands: %d", nargs, op)));
-    return vp__give(vp__build_op(op, where, nargs, args));
+        return vp__give(no_op(op, where, nargs, args));
+    vp__expr *e = build_alike(op, where, nargs, args);
+    return give(e ? e : vp__build_op(op, where, nargs, args));
 }
 
 vp_expr vp__op1(int op, const char *where, vp_operand a) {

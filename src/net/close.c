@@ -151,7 +151,8 @@ vp__error *vp__issue_no_memory(const char *where) {
 }
 
 /* A flat loop whose inputs are not there yet, or that is too long for the caller. */
-static bool submit_flat(const vp__flat *f, vp__expr *e, vp__storage *result) {
+__attribute__((noinline)) static bool submit_flat(const vp__flat *f, vp__expr *e,
+                                                  vp__storage *result) {
     vp__admit(result->bytes);
     vp__node *n = vp__flat_node(f, e, -1);
     if (!n) return false;
@@ -170,7 +171,8 @@ static void run_flat(vp__flat *f, vp__expr *e, vp__storage *result) {
     vp__storage_poison(result, failed, &all, 0);
 }
 
-static void close_flat(vp__expr *e, vp__value *out) {
+/* Flat in the other sense too: nearly every instruction comes through here. */
+__attribute__((flatten)) static void close_flat(vp__expr *e, vp__value *out) {
     vp__flat f;
     vp__flat_build(&f, e);
     vp__storage *s = vp__storage_new(e->count * vp__dtype[e->dtype].size);
@@ -247,6 +249,11 @@ void vp__value_init(vp__value *v, const vp__expr *e) {
 
 void vp__close(vp__expr *e, vp__value *out) {
     vp__value_init(out, e);
+    if (vp__flat_is(e)) {
+        close_flat(e, out);
+        vp__expr_free(e);
+        return;
+    }
     switch ((vp__expr_kind)e->kind) {
     case VP__EXPR_POISON: out->error = vp__error_retain(e->error); break;
     case VP__EXPR_LEAF:

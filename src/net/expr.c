@@ -127,7 +127,7 @@ SELDOM static void release_rest(vp__expr *e) {
         vp__pool_free(e->dims, (size_t)e->ndim * 2 * sizeof(int64_t));
 }
 
-static void free_record(vp__expr *e) {
+static inline void free_record(vp__expr *e) {
     if (e->previous) vp__expr_unlink(e);
     if (e->storage) vp__storage_drop_capture(e->storage);
     if (e->buffer || e->error || e->view || e->dims != e->own_axes) release_rest(e);
@@ -138,8 +138,12 @@ static void free_record(vp__expr *e) {
 
 void vp__expr_free(vp__expr *e) {
     if (e->generation == 0) return; /* out_of_records' */
-    for (int i = 0; i < e->nargs; i++)
-        vp__expr_free(e->arg[i]); /* a segment is shallow */
+    for (int i = 0; i < e->nargs; i++) {
+        if (e->arg[i]->nargs)
+            vp__expr_free(e->arg[i]); /* a segment is shallow */
+        else if (e->arg[i]->generation)
+            free_record(e->arg[i]);
+    }
     free_record(e);
 }
 
