@@ -769,7 +769,11 @@ VP_TEST(matmul_needs_no_library) {
 
 VP_TEST(matmul_cuts_large_products) {
     VP_CHECK_EQ(vp__lib_matmul_parts(64, 64, 64, VP_F64), 1);
-    VP_CHECK_GE(vp__lib_matmul_parts(1024, 1024, 1024, VP_F64), 32);
+    VP_CHECK_GE(vp__lib_matmul_parts(1024, 1024, 1024, VP_F64), 6);
+    VP_CHECK_GE(vp__lib_matmul_parts(4096, 4096, 4096, VP_F64), 64);
+    VP_CHECK_GE(vp__lib_matmul_parts(1024, 1024, 1024, VP_I64), 32);
+    VP_CHECK_GE(vp__lib_matmul_parts(1, 4096, 4096, VP_F64), 8);
+    VP_CHECK_GE(vp__lib_matmul_parts(4096, 1, 4096, VP_F64), 8);
     VP_CHECK_EQ(vp__lib_matmul_parts(0, 5, 5, VP_F64), 1);
     matmul_round(300, 170, 210, VP_F64, false);
     matmul_round(3, 3000, 400, VP_F32, false);
