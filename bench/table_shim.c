@@ -67,9 +67,15 @@ double table_time(const char *row, int dtype, void *x, void *y, int64_t n, int64
         b = vp_borrow(VP_I64, vp_shape(n), NULL, y, VP_READ_ONLY, NULL, NULL);
     else if (y)
         b = vp_borrow(t, shape, NULL, y, VP_READ_ONLY, NULL, NULL);
+    const bool number = vp_ndim(vp_let(issue(row, a, b))) == 0;
     bool good = true;
+    double value;
     const double start = now();
     for (int64_t i = 0; i < times; i++) {
+        if (number) { /* a program looks at it */
+            good = good && vp_item(issue(row, a, b), &value) == VP_OK;
+            continue;
+        }
         vp_array r = vp_let(issue(row, a, b));
         good = good && vp_wait(r) == VP_OK;
         vp_drop(r);

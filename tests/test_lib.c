@@ -12,6 +12,7 @@
 
 #include "array/dtype.h"
 #include "lib/lib.h"
+#include "lib/loops.h"
 #include "ops/kernels.h"
 
 /* A small generator of our own: the same numbers on every machine. */
@@ -634,6 +635,25 @@ VP_TEST(scatter_lets_the_last_index_win) {
         selection_free(&s);
         array_free(base);
     }
+}
+
+VP_TEST(indices_at_the_edges_are_told_apart) {
+    enum { N = 100 };
+    int64_t index[N];
+    const vp__loops *loops = vp__loops_get();
+    for (int64_t dim = 0; dim < 4; dim++)
+        for (int64_t n = 0; n < N; n++) {
+            for (int64_t i = 0; i < n; i++) index[i] = i % 2 ? -dim : dim - 1;
+            VP_CHECK_EQ(loops->index_is_valid(index, n, dim), n == 0 || dim > 0);
+            if (n == 0 || dim == 0) continue;
+            const int64_t bad[] = {-dim - 1, dim, INT64_MIN, INT64_MAX};
+            for (int j = 0; j < 4; j++) {
+                const int64_t at = below(n), good = index[at];
+                index[at] = bad[j];
+                VP_CHECK(!loops->index_is_valid(index, n, dim));
+                index[at] = good;
+            }
+        }
 }
 
 VP_TEST(check_index_reports_the_first_bad_one) {
