@@ -22,9 +22,6 @@
 #define VP__CAT(a, b) VP__PASTE3(a, b)
 #define VP__ALIGNED __attribute__((aligned(64)))
 
-/* Elements among which a position is looked for at once. */
-#define VP__ARG_RUN(T) (sizeof(T) > 1 ? (int)(16384 / sizeof(T)) : VP__REDUCE_CHUNK)
-
 /* Zero exactly for the two zeros. */
 static inline uint32_t bits_f32(float x) {
     uint32_t u;
