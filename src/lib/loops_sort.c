@@ -18,8 +18,8 @@
 #define INLINE static inline __attribute__((always_inline))
 
 /* The longest networks in vectors, beyond which radix sort is quicker, and how many
- * vectors fit in registers. */
-enum { VECTORS = 4096, KEYED_VECTORS = 64, HELD = 8 };
+ * vectors fit in registers: of keyed items, half as many. */
+enum { VECTORS = 4096, KEYED_VECTORS = 64, HELD = 16, KEYED_HELD = 8 };
 
 /* One vector of items. Words use only `key`; keyed items have positions beside it. */
 typedef struct {
@@ -84,7 +84,7 @@ INLINE __m512i flip(__m512i x, int distance, kind k) {
         }
     }
     switch (distance) {
-    case 1: return _mm512_permutex_epi64(x, 0xB1);
+    case 1: return _mm512_shuffle_epi32(x, (_MM_PERM_ENUM)0x4E);
     case 2: return _mm512_permutex_epi64(x, 0x4E);
     case 3: return _mm512_permutex_epi64(x, 0x1B);
     case 4: return _mm512_shuffle_i64x2(x, x, 0x4E);
@@ -216,13 +216,18 @@ INLINE void sort_block(storage s, int64_t v, int n, kind k) {
 
 /* Sorts `used` vectors in room for `whole`, a power of two; the rest is padding. */
 INLINE void network(storage s, int64_t used, int64_t whole, kind k) {
-    switch (whole) {
-    case 1: sort_block(s, 0, 1, k); return;
-    case 2: sort_block(s, 0, 2, k); return;
-    case 4: sort_block(s, 0, 4, k); return;
-    default:
-        for (int64_t v = 0; v < used; v += HELD) sort_block(s, v, HELD, k);
-        for (int64_t half = HELD; half < whole; half *= 2)
+    const int held = k == KEYED ? KEYED_HELD : HELD;
+    if (whole == 1) {
+        sort_block(s, 0, 1, k);
+    } else if (whole == 2) {
+        sort_block(s, 0, 2, k);
+    } else if (whole == 4) {
+        sort_block(s, 0, 4, k);
+    } else if (whole == 8) {
+        sort_block(s, 0, 8, k);
+    } else {
+        for (int64_t v = 0; v < used; v += held) sort_block(s, v, held, k);
+        for (int64_t half = held; half < whole; half *= 2)
             for (int64_t v = 0; v + half < used; v += 2 * half) merge(s, v, half, k);
     }
 }
@@ -295,11 +300,46 @@ INLINE int64_t power_above(int64_t n) {
     return power;
 }
 
+/* Sorts n elements of at most `most` vectors, a constant, from memory to memory without a
+ * stop on the way: more vectors than there are elements for are padding. */
+INLINE void sort_through(char *out, const char *in, int64_t n, int most, kind k,
+                         mapping m) {
+    const __m512i padding = _mm512_set1_epi64(-1);
+    const int lanes = k == WORD32 ? 16 : 8;
+    items x[HELD];
+    for (int v = 0; v < most; v++) {
+        const __mmask16 part = first(n - v * lanes);
+        __m512i y = k == WORD32
+                        ? key32(_mm512_maskz_loadu_epi32(part, in + v * 64), m)
+                        : key64(_mm512_maskz_loadu_epi64((__mmask8)part, in + v * 64), m);
+        y = k == WORD32 ? _mm512_mask_mov_epi32(padding, part, y)
+                        : _mm512_mask_mov_epi64(padding, (__mmask8)part, y);
+        x[v] = (items){y, y};
+    }
+    sort_held(x, most, k);
+    for (int v = 0; v < most; v++) {
+        const __mmask16 part = first(n - v * lanes);
+        if (k == WORD32)
+            _mm512_mask_storeu_epi32(out + v * 64, part, unkey32(x[v].key, m));
+        else
+            _mm512_mask_storeu_epi64(out + v * 64, (__mmask8)part, unkey64(x[v].key, m));
+    }
+}
+
 /* Sorts n elements; partial vectors are moved under a mask. */
 INLINE void sort_words(char *out, const char *in, int64_t n, __m512i *keys, kind k,
                        mapping m) {
     const __m512i most = _mm512_set1_epi64(-1);
     int64_t lanes = k == WORD32 ? 16 : 8, used = (n + lanes - 1) / lanes;
+    if (used <= 4) {
+        if (used == 1)
+            sort_through(out, in, n, 1, k, m);
+        else if (used == 2)
+            sort_through(out, in, n, 2, k, m);
+        else
+            sort_through(out, in, n, 4, k, m);
+        return;
+    }
     int64_t whole = power_above(used), last = used - 1;
     __mmask16 rest = first(n - last * lanes);
     for (int64_t v = 0; v < last; v++) {
