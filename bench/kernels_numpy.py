@@ -4,14 +4,16 @@ the same machine; CPU time, so that neighbours matter less. Prints nanoseconds p
 the best of fifteen turns each, and NumPy's time over vproc's, of the best and of the median
 turns; then the rows whose better ratio is below 1.
 
+    ninja -C build table
     kernels_numpy.py [--sizes 10000,1000000] [--types float64,float32,int32]
                      [--rows sin,sort] [--isa avx2] [--budget 0.01]
                      [--all-casts] [--lib libvproc_kernels.so]
 
 Element-wise rows and conversions are the base kernels on operands and results that exist
 already, all on cache lines, as vproc's arrays are; NumPy gets out=. The other instructions
-are issued and waited for as a program would, and NumPy makes its result too. A matrix has
-as many elements as the size says: sides of 100 and 1000.
+are issued and waited for as a program would, and NumPy makes its result too; for reductions
+there is also the base kernel alone, without issuing it. A matrix has as many elements as
+the size says: sides of 100 and 1000.
 """
 
 import argparse
@@ -198,11 +200,11 @@ class Report:
     def __init__(self, sizes):
         self.sizes = sizes
         self.ratios = []
-        print(f"{'':24}" + "".join(f"{f'{n} elements':>23}{'best':>8}{'median':>8}"
+        print(f"{'':30}" + "".join(f"{f'{n} elements':>23}{'best':>8}{'median':>8}"
                                    for n in sizes))
 
     def show(self, label, figures):
-        text = f"{label:24}"
+        text = f"{label:30}"
         for n, (ours, theirs) in zip(self.sizes, figures):
             best, median = (t / o for o, t in zip(ours, theirs))
             self.ratios.append((max(best, median), best, median, label, n))
@@ -215,7 +217,7 @@ class Report:
         print(f"\n{len(slow)} of {len(self.ratios)} figures below 1.00, "
               f"{sum(r[0] < 0.95 for r in slow)} below 0.95")
         for _, best, median, label, n in slow:
-            print(f"  {label:24} {n:9} {best:6.2f} {median:6.2f}")
+            print(f"  {label:30} {n:9} {best:6.2f} {median:6.2f}")
 
 
 def cast_figures(kernels, source, target, n, rng, budget):
@@ -233,6 +235,13 @@ def row_figures(kernels, row, dtype, result, n, rng, budget):
     call()
     return measure(lambda k: kernels.time(row, args, out, k),
                    lambda k: per_call(call, k), budget)
+
+
+def reduce_figures(kernels, row, dtype, n, rng, budget):
+    x, _ = other_operands(row.id, dtype, n, rng)
+    out, function = np.zeros(4), OTHERS[row.id]
+    return measure(lambda k: kernels.time_reduce(row, x, out, k),
+                   lambda k: per_call(lambda: function(x, None), k), budget)
 
 
 def main():
@@ -268,7 +277,12 @@ def main():
         types = kernels_lib.DTYPES
     for dtype in types:
         for row in kernels.rows.values():
-            if row.reduces or not wanted(row.id) or options.all_casts:
+            if not wanted(row.id) or options.all_casts:
+                continue
+            if row.reduces:
+                if kernels.reduce_types(row, dtype)[0] == dtype:
+                    show(f"{row.id} {dtype}, kernel", lambda n: reduce_figures(
+                        kernels, row, dtype, n, rng, options.budget))
                 continue
             operand_types = [np.dtype(bool)] * (row.id == "where") + [dtype] * 3
             found = kernels.types(row, operand_types[:row.arity])
