@@ -328,7 +328,7 @@ INLINE void sort_block(storage s, int64_t v, int n, kind k) {
 }
 
 /* Sorts `used` vectors in room for `whole`, a power of two; the rest is padding. */
-INLINE void network(storage s, int64_t used, int64_t whole, kind k) {
+INLINE void network_of(storage s, int64_t used, int64_t whole, kind k) {
     const int held = k == KEYED ? KEYED_HELD : HELD;
     if (whole == 1) {
         sort_block(s, 0, 1, k);
@@ -343,6 +343,18 @@ INLINE void network(storage s, int64_t used, int64_t whole, kind k) {
         for (int64_t half = held; half < whole; half *= 2)
             for (int64_t v = 0; v + half < used; v += 2 * half) merge(s, v, half, k);
     }
+}
+
+/* Once per kind, not once per type: networks are long. */
+static __attribute__((noinline)) void network32(storage s, int64_t used, int64_t whole) {
+    network_of(s, used, whole, WORD32);
+}
+static __attribute__((noinline)) void network64(storage s, int64_t used, int64_t whole) {
+    network_of(s, used, whole, WORD64);
+}
+static __attribute__((noinline)) void network_keyed(storage s, int64_t used,
+                                                    int64_t whole) {
+    network_of(s, used, whole, KEYED);
 }
 
 /* How elements become keys, as keys.h has it. */
@@ -444,13 +456,15 @@ INLINE void sort_words(char *out, const char *in, int64_t n, __m512i *keys, kind
                        mapping m) {
     const __m512i most = _mm512_set1_epi64(-1);
     int64_t lanes = k == WORD32 ? 16 : 8, used = (n + lanes - 1) / lanes;
-    if (used <= 4) {
+    if (used <= 8) {
         if (used == 1)
             sort_through(out, in, n, 1, k, m);
         else if (used == 2)
             sort_through(out, in, n, 2, k, m);
-        else
+        else if (used <= 4)
             sort_through(out, in, n, 4, k, m);
+        else
+            sort_through(out, in, n, 8, k, m);
         return;
     }
     int64_t whole = power_above(used), last = used - 1;
@@ -467,7 +481,7 @@ INLINE void sort_words(char *out, const char *in, int64_t n, __m512i *keys, kind
         keys[last] = _mm512_mask_mov_epi64(most, (__mmask8)rest, x);
     }
     for (int64_t v = used; v < whole; v++) keys[v] = most;
-    network((storage){keys, keys}, used, whole, k);
+    (k == WORD32 ? network32 : network64)((storage){keys, keys}, used, whole);
     for (int64_t v = 0; v < last; v++) {
         __m512i x = k == WORD32 ? unkey32(keys[v], m) : unkey64(keys[v], m);
         _mm512_storeu_si512(out + v * 64, x);
@@ -509,7 +523,7 @@ INLINE void argsort_words(int64_t *out, const char *in, int64_t n, __m512i *keys
         at = _mm512_add_epi64(at, eight);
     }
     for (int64_t v = used; v < whole; v++) keys[v] = most;
-    network((storage){keys, keys}, used, whole, WORD64);
+    network64((storage){keys, keys}, used, whole);
     const __m512i low = _mm512_set1_epi64(UINT32_MAX);
     for (int64_t v = 0; v < used; v++)
         _mm512_mask_storeu_epi64(out + v * 8, (__mmask8)first(n - v * 8),
@@ -530,7 +544,7 @@ INLINE void argsort_keyed(int64_t *out, const char *in, int64_t n, __m512i *keys
             at; /* padding comes after every element, by its position at last */
         at = _mm512_add_epi64(at, eight);
     }
-    network((storage){keys, positions}, used, whole, KEYED);
+    network_keyed((storage){keys, positions}, used, whole);
     for (int64_t v = 0; v < used; v++)
         _mm512_mask_storeu_epi64(out + v * 8, (__mmask8)first(n - v * 8), positions[v]);
 }
