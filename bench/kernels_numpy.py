@@ -1,19 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times every element-wise row against NumPy, one thread, contiguous operands and a result
-that exists already (all on cache lines, as vproc's arrays are), turn and turn about so that
-both see the same machine; CPU time, so that neighbours matter less. Prints a table
-of nanoseconds per call and the ratio NumPy / vproc; rows below 1.0 are marked with '<'.
+"""Times every instruction against NumPy on one thread, turn and turn about so that both see
+the same machine; CPU time, so that neighbours matter less. Prints nanoseconds per call,
+the best of fifteen turns each, and NumPy's time over vproc's, of the best and of the median
+turns; then the rows whose better ratio is below 1.
 
-    kernels_numpy.py [--lib libvproc_kernels.so] [--isa avx2] [--sizes 10000,1000000]
-                     [--types float64,float32,int32] [--rows sin,cos] [--budget 0.01]
+    ninja -C build table
+    kernels_numpy.py [--sizes 10000,1000000] [--types float64,float32,int32]
+                     [--rows sin,sort] [--isa avx2] [--budget 0.01]
+                     [--all-casts] [--lib libvproc_kernels.so]
+
+Element-wise rows and conversions are the base kernels on operands and results that exist
+already, all on cache lines, as vproc's arrays are; NumPy gets out=. The other instructions
+are issued and waited for as a program would, and NumPy makes its result too; for reductions
+there is also the base kernel alone, without issuing it. A matrix has as many elements as
+the size says: sides of 100 and 1000.
 """
 
 import argparse
+import ctypes
+import os
 import pathlib
+import statistics
 import sys
 import time
 
-import numpy as np
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "VP_THREADS"):
+    os.environ[variable] = "1"  # read when NumPy and vproc are loaded
+
+import numpy as np  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "numpy"))
 import kernels_lib  # noqa: E402
@@ -93,78 +107,200 @@ def per_call(call, times):
 
 
 def measure(ours, theirs, budget):
-    """Best of fifteen turns each."""
+    """Fifteen turns each: (best, median) of either."""
     times = max(1, int(budget * 1e9 / 15 / max(ours(1), 100)))
     times_np = max(1, int(budget * 1e9 / 15 / max(theirs(1), 100)))
-    best, best_np = 1e30, 1e30
+    turns, turns_np = [], []
     for _ in range(15):
-        best = min(best, ours(times))
-        best_np = min(best_np, theirs(times_np))
-    return best, best_np
+        turns.append(ours(times))
+        turns_np.append(theirs(times_np))
+    return ((min(turns), statistics.median(turns)),
+            (min(turns_np), statistics.median(turns_np)))
+
+
+# The instructions that are not element-wise, by NumPy's way to say them: x is the operand,
+# y the other factor or the positions.
+OTHERS = {
+    "sum": lambda x, y: x.sum(),
+    "prod": lambda x, y: x.prod(),
+    "min": lambda x, y: x.min(),
+    "max": lambda x, y: x.max(),
+    "any": lambda x, y: x.any(),
+    "all": lambda x, y: x.all(),
+    "argmin": lambda x, y: x.argmin(),
+    "argmax": lambda x, y: x.argmax(),
+    "count_nonzero": lambda x, y: np.count_nonzero(x),
+    "mean": lambda x, y: x.mean(),
+    "var": lambda x, y: x.var(),
+    "std": lambda x, y: x.std(),
+    "cumsum": lambda x, y: x.cumsum(),
+    "cumprod": lambda x, y: x.cumprod(),
+    "sort": lambda x, y: np.sort(x),
+    "argsort": lambda x, y: np.argsort(x, kind="stable"),
+    "take": lambda x, y: x.take(y),
+    "find": lambda x, y: np.flatnonzero(x),
+    "nonzero": lambda x, y: np.nonzero(x),
+    "matmul": lambda x, y: x @ y,
+}
+
+
+def other_operands(name, dtype, n, rng):
+    if dtype.kind in "iu":
+        x = rng.integers(-1000000, 1000000, n)
+    else:
+        x = rng.standard_normal(n)
+    if name in ("prod", "cumprod"):
+        x = rng.choice([-1, 1], n) if dtype.kind in "iu" else rng.uniform(0.999, 1.001, n)
+    if name in ("any", "all"):  # the last element decides
+        x = np.full(n, name == "all")
+        x[-1] = name == "any"
+    if name in ("find", "nonzero", "count_nonzero"):
+        x = np.where(rng.random(n) < 0.5, x, 0)
+    x, y = aligned(x, dtype), None
+    if name == "take":
+        y = aligned(rng.integers(0, n, n), np.int64)
+    if name == "matmul":
+        y = aligned(rng.standard_normal(n) * 10, dtype)
+    return x, y
+
+
+class Table:
+    """libvproc_table.so."""
+
+    def __init__(self, folder):
+        found = sorted(pathlib.Path(folder).glob("**/libvproc_table.so"))
+        if not found:
+            sys.exit("libvproc_table.so was not found; `ninja -C build table` makes it")
+        self.run = ctypes.CDLL(str(found[0])).table_time
+        self.run.restype = ctypes.c_double
+
+    def time(self, name, x, y, times):
+        side = int(round(x.size ** 0.5))
+        ns = self.run(name.encode(), kernels_lib.CODE[x.dtype],
+                      ctypes.c_void_p(x.ctypes.data),
+                      ctypes.c_void_p(None if y is None else y.ctypes.data),
+                      ctypes.c_int64(x.size), ctypes.c_int64(side), ctypes.c_int64(times))
+        if ns < 0:
+            sys.exit(f"{name} of {x.dtype} failed")
+        return ns
+
+    def figures(self, name, dtype, n, rng, budget):
+        x, y = other_operands(name, dtype, n, rng)
+        shape = (int(round(n ** 0.5)),) * 2 if name in ("matmul", "nonzero") else (n,)
+        left = x.reshape(shape)
+        right = y.reshape(shape) if name == "matmul" else y
+        function = OTHERS[name]
+        return measure(lambda k: self.time(name, x, y, k),
+                       lambda k: per_call(lambda: function(left, right), k), budget)
+
+
+class Report:
+    """Prints figures as they come and remembers the ratios."""
+
+    def __init__(self, sizes):
+        self.sizes = sizes
+        self.ratios = []
+        print(f"{'':30}" + "".join(f"{f'{n} elements':>23}{'best':>8}{'median':>8}"
+                                   for n in sizes))
+
+    def show(self, label, figures):
+        text = f"{label:30}"
+        for n, (ours, theirs) in zip(self.sizes, figures):
+            best, median = (t / o for o, t in zip(ours, theirs))
+            self.ratios.append((max(best, median), best, median, label, n))
+            text += (f" {ours[0]:11.0f}{theirs[0]:11.0f}{best:8.2f}{median:7.2f}"
+                     f"{'<' if max(best, median) < 1 else ' '}")
+        print(text, flush=True)
+
+    def end(self):
+        slow = sorted(r for r in self.ratios if r[0] < 1)
+        print(f"\n{len(slow)} of {len(self.ratios)} figures below 1.00, "
+              f"{sum(r[0] < 0.95 for r in slow)} below 0.95")
+        for _, best, median, label, n in slow:
+            print(f"  {label:30} {n:9} {best:6.2f} {median:6.2f}")
+
+
+def cast_figures(kernels, source, target, n, rng, budget):
+    x = aligned(rng.integers(0, 2 if source.kind == "b" else 100, n), source)
+    out = aligned(np.zeros(n), target)
+    return measure(lambda k: kernels.time_cast(x, out, k),
+                   lambda k: per_call(lambda: np.copyto(out, x, casting="unsafe"), k),
+                   budget)
+
+
+def row_figures(kernels, row, dtype, result, n, rng, budget):
+    args = operands(row, dtype, n, rng)
+    out = aligned(np.zeros(n), result)
+    call = numpy_call(row, args, out)
+    call()
+    return measure(lambda k: kernels.time(row, args, out, k),
+                   lambda k: per_call(call, k), budget)
+
+
+def reduce_figures(kernels, row, dtype, n, rng, budget):
+    x, _ = other_operands(row.id, dtype, n, rng)
+    out, function = np.zeros(4), OTHERS[row.id]
+    return measure(lambda k: kernels.time_reduce(row, x, out, k),
+                   lambda k: per_call(lambda: function(x, None), k), budget)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--lib")
     parser.add_argument("--isa", default="")
     parser.add_argument("--sizes", default="10000,1000000")
     parser.add_argument("--types", default="float64,float32,int32")
     parser.add_argument("--rows", default="")
     parser.add_argument("--budget", type=float, default=0.01, help="seconds per figure")
-    parser.add_argument("--casts", action="store_true", help="conversions instead of rows")
+    parser.add_argument("--all-casts", action="store_true",
+                        help="conversions between all types, and nothing else")
     options = parser.parse_args()
-    kernels = kernels_lib.Kernels(kernels_lib.find_library(options.lib), options.isa)
-    rng = np.random.default_rng(1)
+    path = kernels_lib.find_library(options.lib)
+    if options.isa:
+        os.environ["VP_ISA"] = options.isa
+    kernels = kernels_lib.Kernels(path, options.isa)
     sizes = [int(s) for s in options.sizes.split(",")]
-    print(f"kernels {kernels.isa}, NumPy {np.__version__}; ns per call, NumPy / vproc")
-    slow, all_figures = 0, 0
+    types = [np.dtype(t) for t in options.types.split(",")]
+    rng = np.random.default_rng(1)
+    print(f"kernels {kernels.isa}, NumPy {np.__version__}, one thread; ns per call of vproc "
+          "and NumPy, and NumPy / vproc")
+    report = Report(sizes)
+
+    def wanted(name):
+        return not options.rows or name in options.rows.split(",")
 
     def show(label, figures):
-        nonlocal slow, all_figures
-        text = f"{label:28}"
-        for ours, theirs in figures:
-            ratio = theirs / ours
-            slow += ratio < 1
-            all_figures += 1
-            text += f" {ours:11.0f} {theirs:11.0f} {ratio:6.2f}{'<' if ratio < 1 else ' '}"
-        print(text, flush=True)
+        report.show(label, [figures(n) for n in sizes])
 
-    if options.casts:
-        for source in kernels_lib.DTYPES:
-            for target in kernels_lib.DTYPES:
-                if source == target or source.kind == "c" and target.kind != "c":
-                    continue
-                figures = []
-                for n in sizes:
-                    x = aligned(rng.integers(0, 2 if source.kind == "b" else 100, n), source)
-                    out = aligned(np.zeros(n), target)
-                    figures.append(measure(
-                        lambda k, x=x, out=out: kernels.time_cast(x, out, k),
-                        lambda k, x=x, out=out: per_call(
-                            lambda: np.copyto(out, x, casting="unsafe"), k),
-                        options.budget))
-                show(f"{source} -> {target}", figures)
-    else:
-        for name in options.types.split(","):
-            dtype = np.dtype(name)
-            for row in kernels.rows.values():
-                if row.reduces or options.rows and row.id not in options.rows.split(","):
-                    continue
-                types = [np.dtype(bool)] * (row.id == "where") + [dtype] * 3
-                found = kernels.types(row, types[:row.arity])
-                if not found or found[0][-1] != dtype:
-                    continue
-                figures = []
-                for n in sizes:
-                    args = operands(row, dtype, n, rng)
-                    out = aligned(np.zeros(n), found[1])
-                    call = numpy_call(row, args, out)
-                    call()
-                    figures.append(measure(
-                        lambda k, args=args, out=out: kernels.time(row, args, out, k),
-                        lambda k, call=call: per_call(call, k), options.budget))
-                show(f"{row.id} {name}", figures)
-    print(f"{slow} of {all_figures} figures below 1.0")
+    if options.all_casts:
+        types = kernels_lib.DTYPES
+    for dtype in types:
+        for row in kernels.rows.values():
+            if not wanted(row.id) or options.all_casts:
+                continue
+            if row.reduces:
+                if kernels.reduce_types(row, dtype)[0] == dtype:
+                    show(f"{row.id} {dtype}, kernel", lambda n: reduce_figures(
+                        kernels, row, dtype, n, rng, options.budget))
+                continue
+            operand_types = [np.dtype(bool)] * (row.id == "where") + [dtype] * 3
+            found = kernels.types(row, operand_types[:row.arity])
+            if found and found[0][-1] == dtype:
+                show(f"{row.id} {dtype}", lambda n: row_figures(
+                    kernels, row, dtype, found[1], n, rng, options.budget))
+        for target in types:
+            if target != dtype and wanted("cast") and (dtype.kind != "c" or target.kind == "c"):
+                show(f"{dtype} to {target}", lambda n: cast_figures(
+                    kernels, dtype, target, n, rng, options.budget))
+        if options.all_casts or not any(wanted(name) for name in OTHERS):
+            continue
+        table = Table(pathlib.Path(path).parents[1])
+        for name in OTHERS:
+            if wanted(name):
+                show(f"{name} {dtype}", lambda n: table.figures(
+                    name, dtype, n, rng, options.budget))
+    report.end()
 
 
 if __name__ == "__main__":

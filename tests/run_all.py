@@ -243,10 +243,12 @@ def install(s):
 
 
 def rules(s):
-    """Exported symbols, include order, licence lines."""
+    """Exported symbols, fused multiply-add, include order, licence lines."""
     if s.build(s.options.build):
         s.check("exported symbols", ["python3", "tools/check_symbols.py",
                                      Path(s.options.build) / "libvproc.so"])
+        s.check("no stray fused multiply-add", ["python3", "tools/check_fma.py",
+                                                s.options.build])
     s.check("include order", ["python3", "tools/check_includes.py"])
     s.check("file heads", ["python3", "tools/check_files.py"])
 

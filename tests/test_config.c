@@ -23,6 +23,7 @@ static vp__config with(const char *name, const char *value) {
     unsetenv("VP_MEMORY");
     unsetenv("VP_SYNC");
     unsetenv("VP_INLINE");
+    unsetenv("VP_BLAS");
     if (name) setenv(name, value, 1);
     vp__config_read(&config);
     return config;
@@ -32,7 +33,7 @@ VP_TEST(defaults) {
     vp__config config = with(NULL, NULL);
     VP_CHECK_EQ(config.threads, config.cores);
     VP_CHECK_GE(config.cores, 1);
-    VP_CHECK(!config.sync && config.inline_nodes);
+    VP_CHECK(!config.sync && config.inline_nodes && config.blas);
     VP_CHECK_EQ(config.memory, config.memory_all / 10 * 6);
     VP_CHECK_GT(config.memory, 0);
 }
@@ -43,6 +44,7 @@ VP_TEST(good_values) {
     VP_CHECK(with("VP_SYNC", "on").sync);
     VP_CHECK(!with("VP_SYNC", "0").sync);
     VP_CHECK(!with("VP_INLINE", "0").inline_nodes);
+    VP_CHECK(!with("VP_BLAS", "off").blas);
     VP_CHECK_EQ(with("VP_MEMORY", "12345").memory, 12345);
     VP_CHECK_EQ(with("VP_MEMORY", "3k").memory, 3 << 10);
     VP_CHECK_EQ(with("VP_MEMORY", "1.5G").memory, INT64_C(3) << 29);

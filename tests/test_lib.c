@@ -12,6 +12,7 @@
 
 #include "array/dtype.h"
 #include "lib/lib.h"
+#include "lib/loops.h"
 #include "ops/kernels.h"
 
 /* A small generator of our own: the same numbers on every machine. */
@@ -636,6 +637,25 @@ VP_TEST(scatter_lets_the_last_index_win) {
     }
 }
 
+VP_TEST(indices_at_the_edges_are_told_apart) {
+    enum { N = 100 };
+    int64_t index[N];
+    const vp__loops *loops = vp__loops_get();
+    for (int64_t dim = 0; dim < 4; dim++)
+        for (int64_t n = 0; n < N; n++) {
+            for (int64_t i = 0; i < n; i++) index[i] = i % 2 ? -dim : dim - 1;
+            VP_CHECK_EQ(loops->index_is_valid(index, n, dim), n == 0 || dim > 0);
+            if (n == 0 || dim == 0) continue;
+            const int64_t bad[] = {-dim - 1, dim, INT64_MIN, INT64_MAX};
+            for (int j = 0; j < 4; j++) {
+                const int64_t at = below(n), good = index[at];
+                index[at] = bad[j];
+                VP_CHECK(!loops->index_is_valid(index, n, dim));
+                index[at] = good;
+            }
+        }
+}
+
 VP_TEST(check_index_reports_the_first_bad_one) {
     for (int round = 0; round < 1000; round++) {
         array *base = random_base(VP_U8);
@@ -769,7 +789,11 @@ VP_TEST(matmul_needs_no_library) {
 
 VP_TEST(matmul_cuts_large_products) {
     VP_CHECK_EQ(vp__lib_matmul_parts(64, 64, 64, VP_F64), 1);
-    VP_CHECK_GE(vp__lib_matmul_parts(1024, 1024, 1024, VP_F64), 32);
+    VP_CHECK_GE(vp__lib_matmul_parts(1024, 1024, 1024, VP_F64), 6);
+    VP_CHECK_GE(vp__lib_matmul_parts(4096, 4096, 4096, VP_F64), 64);
+    VP_CHECK_GE(vp__lib_matmul_parts(1024, 1024, 1024, VP_I64), 32);
+    VP_CHECK_GE(vp__lib_matmul_parts(1, 4096, 4096, VP_F64), 8);
+    VP_CHECK_GE(vp__lib_matmul_parts(4096, 1, 4096, VP_F64), 8);
     VP_CHECK_EQ(vp__lib_matmul_parts(0, 5, 5, VP_F64), 1);
     matmul_round(300, 170, 210, VP_F64, false);
     matmul_round(3, 3000, 400, VP_F32, false);

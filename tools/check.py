@@ -55,6 +55,7 @@ def main():
         passed("build", ["ninja", "-C", "build", "-j", jobs]),
         passed("exported symbols", ["python3", "tools/check_symbols.py",
                                     "build/libvproc.so"]),
+        passed("no stray fused multiply-add", ["python3", "tools/check_fma.py", "build"]),
         passed("clang-tidy", ["python3", "tools/check_tidy.py", "build-clang", jobs]),
     ]
     print(f"{sum(results)} passed, {len(results) - sum(results)} failed")

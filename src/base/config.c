@@ -98,6 +98,7 @@ void vp__config_read(vp__config *out) {
     out->memory = read_memory(limits.memory);
     out->trace = value_of("VP_TRACE");
     out->isa = value_of("VP_ISA");
+    out->blas = read_flag("VP_BLAS", true);
 }
 
 static vp__config config;

@@ -2,7 +2,7 @@
  *
  * Stable argsort along an axis: keys with their positions. Elements of up to four bytes
  * share a 64-bit word with their position, which makes the sort stable for free and moves
- * half the memory.
+ * half the memory. Those of one or two bytes are distributed by them directly.
  */
 #include <string.h>
 
@@ -124,8 +124,64 @@ static bool argsort_short(const vp__lane *lane) {
     return true;
 }
 
+enum { BYTES = 256, FEW_POSITIONS = 1 << 24 };
+
+/* Turns how often each byte value occurs, counted twice, into where its first one goes.
+ * Values are in the order of their bytes after a flip of these bits. */
+static void begin_bytes(uint32_t at[2][BYTES], int flip) {
+    uint32_t sum = 0;
+    for (int i = 0; i < BYTES; i++) {
+        const int value = i ^ flip;
+        const uint32_t count = at[0][value] + at[1][value];
+        at[0][value] = sum;
+        sum += count;
+    }
+}
+
+/* One-byte elements: a position goes straight to where the counts say. Two histograms take
+ * turns, because equal neighbours would wait for each other in one. */
+static void argsort_bytes(const vp__lane *lane) {
+    uint32_t at[2][BYTES] = {{0}};
+    const char *in = lane->in;
+    for (int64_t i = 0; i < lane->n; i++) at[i & 1][(uint8_t)in[i * lane->in_stride]]++;
+    begin_bytes(at, lane->dtype == VP_I8 ? 128 : 0);
+    for (int64_t i = 0; i < lane->n; i++) {
+        const uint32_t to = at[0][(uint8_t)in[i * lane->in_stride]]++;
+        *(int64_t *)(void *)(lane->out + to * lane->out_stride) = i;
+    }
+}
+
+/* Two-byte elements, by the lower byte and then by the upper one, which shares a word with
+ * the position on the way. */
+static void argsort_pairs(const vp__lane *lane) {
+    uint32_t low[2][BYTES] = {{0}}, high[2][BYTES] = {{0}}, *words = lane->scratch;
+    const char *in = lane->in;
+    uint16_t key;
+    for (int64_t i = 0; i < lane->n; i++) {
+        memcpy(&key, in + i * lane->in_stride, sizeof key);
+        low[i & 1][key & 255]++;
+        high[i & 1][key >> 8]++;
+    }
+    begin_bytes(low, 0);
+    begin_bytes(high, lane->dtype == VP_I16 ? 128 : 0);
+    for (int64_t i = 0; i < lane->n; i++) {
+        memcpy(&key, in + i * lane->in_stride, sizeof key);
+        words[low[0][key & 255]++] = (uint32_t)(key >> 8) << 24 | (uint32_t)i;
+    }
+    for (int64_t i = 0; i < lane->n; i++) {
+        const uint32_t to = high[0][words[i] >> 24]++;
+        *(int64_t *)(void *)(lane->out + to * lane->out_stride) =
+            words[i] % FEW_POSITIONS;
+    }
+}
+
 static void argsort_small(const vp__lane *lane) {
     if (argsort_short(lane)) return;
+    const int size = vp__dtype[lane->dtype].size;
+    if (size == 1 || (size == 2 && lane->n <= FEW_POSITIONS)) {
+        (size == 1 ? argsort_bytes : argsort_pairs)(lane);
+        return;
+    }
     uint64_t *items = lane->scratch, *spare = items + lane->n;
     uint32_t *keys = (uint32_t *)(void *)spare;
     vp__keys_u32(keys, lane->in, lane->in_stride, lane->n, lane->dtype, true);

@@ -13,8 +13,9 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/config.h"
 
 enum { ROW_MAJOR = 101, PLAIN = 111, TURNED = 112, PTHREADS = 1 };
 
@@ -68,8 +69,7 @@ static bool bind(void *library) {
 static void open_library(void) {
     static const char *const names[] = {"libopenblas.so.0", "libopenblas.so",
                                         "libopenblasp.so.0"};
-    const char *wish = getenv("VP_BLAS");
-    if (wish && strcmp(wish, "off") == 0) return;
+    if (!vp__config_get()->blas) return;
     for (size_t i = 0; i < sizeof names / sizeof *names && !blas.usable; i++) {
         void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
         if (!library) continue;

@@ -17,8 +17,8 @@ typedef struct {
     bool turned;
 } vp__blas_matrix;
 
-/* Whether products of this type can go to BLAS: a float or complex type, VP_BLAS is not
- * "off", and a library was found that several threads may call at once. The first call
+/* Whether products of this type can go to BLAS: a float or complex type, VP_BLAS does not
+ * forbid it, and a library was found that several threads may call at once. The first call
  * opens it; any thread may ask. */
 bool vp__blas_takes(vp_dtype t);
 

@@ -180,16 +180,9 @@ static bool gather_vector(const vp__view *base, const vp__fancy *f, const vp__ne
     if ((size != 4 && size != 8) || base->strides[f->axis[0]] != size ||
         list->strides[0][0] != size || list->strides[1][0] != (int64_t)sizeof(int64_t))
         return false;
-    const int64_t *index = (const int64_t *)(void *)list->data[1];
-    const char *from = base->data;
-    char *to = list->data[0];
-    int64_t n = list->dims[0];
-    if (size == 8)
-        for (int64_t j = 0; j < n; j++)
-            memcpy(to + j * 8, from + (index[j] + (index[j] >> 63 & dim)) * 8, 8);
-    else
-        for (int64_t j = 0; j < n; j++)
-            memcpy(to + j * 4, from + (index[j] + (index[j] >> 63 & dim)) * 4, 4);
+    vp__loops_get()->take(list->data[0], base->data,
+                          (const int64_t *)(void *)list->data[1], list->dims[0], dim,
+                          (int)size);
     return true;
 }
 
@@ -236,11 +229,13 @@ static bool check_one(const vp__view *index, int64_t dim, int64_t *bad) {
     vp__walk walk;
     vp__walk_init(&walk, &nest, last > 0 ? last : 0);
     do {
-        for (int64_t j = 0; j < cols; j += BLOCK) {
-            int64_t n = cols - j < BLOCK ? cols - j : BLOCK;
+        /* All of a contiguous row at once, another one through the buffer. */
+        bool dense = step == (int64_t)sizeof(int64_t);
+        for (int64_t j = 0, n; j < cols; j += n) {
+            n = cols - j < BLOCK || dense ? cols - j : BLOCK;
             const char *from = walk.at[0] + j * step;
             const int64_t *list = (const int64_t *)from;
-            if (step != (int64_t)sizeof(int64_t)) {
+            if (!dense) {
                 vp__move_row((char *)buffer, sizeof *buffer, from, step, n,
                              sizeof *buffer);
                 list = buffer;

@@ -14,7 +14,7 @@
         .count_true = vp__loops_count_true_##isa,                                        \
         .list_true = vp__loops_list_true_##isa,                                          \
         .index_is_valid = vp__loops_index_is_valid_##isa,                                \
-        .index_add = vp__loops_index_add_##isa,                                          \
+        .index_add = vp__loops_index_add_##isa, .take = vp__loops_take_##isa,            \
         .scan_along = vp__loops_scan_along_##isa,                                        \
         .scan_across = vp__loops_scan_across_##isa, .product = vp__loops_product_##isa,  \
         .sort = vp__loops_sort_##isa, .argsort = vp__loops_argsort_##isa,                \

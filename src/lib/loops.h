@@ -55,6 +55,11 @@ typedef struct {
     void (*index_add)(int64_t *offset, const int64_t *index, int64_t n, int64_t dim,
                       int64_t stride);
 
+    /* out[i] = base[index[i], counted from the end when negative], for elements of 4 or 8
+     * bytes. */
+    void (*take)(void *out, const void *base, const int64_t *index, int64_t n,
+                 int64_t dim, int size);
+
     /* By 0 for sums and 1 for products, and by type: lane by lane, for lanes contiguous
      * in themselves, or step by step, for lanes side by side. */
     const vp__scan_fn (*scan_along)[VP__NDTYPES];
@@ -79,6 +84,8 @@ const vp__loops *vp__loops_get(void);
     bool vp__loops_index_is_valid_##isa(const int64_t *, int64_t, int64_t);              \
     void vp__loops_index_add_##isa(int64_t *, const int64_t *, int64_t, int64_t,         \
                                    int64_t);                                             \
+    void vp__loops_take_##isa(void *, const void *, const int64_t *, int64_t, int64_t,   \
+                              int);                                                      \
     extern const vp__scan_fn vp__loops_scan_along_##isa[2][VP__NDTYPES];                 \
     extern const vp__scan_fn vp__loops_scan_across_##isa[2][VP__NDTYPES];                \
     extern const vp__product_fn vp__loops_product_##isa[VP__NDTYPES];                    \

@@ -112,10 +112,25 @@ int64_t VP__LOOPS(vp__loops_list_true)(int64_t *out, const uint8_t *mask, int64_
 }
 
 bool VP__LOOPS(vp__loops_index_is_valid)(const int64_t *index, int64_t n, int64_t dim) {
+    int64_t i = 0;
+#if defined(__AVX512F__)
+    /* Counted from -dim on, valid indices are the unsigned numbers below 2 dim. Four
+     * maxima side by side, because one takes some cycles. */
+    const __m512i from = _mm512_set1_epi64(dim);
+    __m512i most[4] = {from, from, from, from};
+    for (; i + 32 <= n; i += 32)
+        for (int j = 0; j < 4; j++) {
+            const __m512i at = _mm512_loadu_si512(index + i + 8 * j);
+            most[j] = _mm512_max_epu64(most[j], _mm512_add_epi64(at, from));
+        }
+    most[0] = _mm512_max_epu64(_mm512_max_epu64(most[0], most[1]),
+                               _mm512_max_epu64(most[2], most[3]));
+    if (i > 0 && _mm512_reduce_max_epu64(most[0]) >= 2 * (uint64_t)dim) return false;
+#endif
     /* ~x is the distance from the end less one, so both signs compare with dim alike; the
      * difference is negative where the index is out of range. */
     int64_t worst = 0;
-    for (int64_t i = 0; i < n; i++) worst |= dim - 1 - (index[i] ^ (index[i] >> 63));
+    for (; i < n; i++) worst |= dim - 1 - (index[i] ^ (index[i] >> 63));
     return worst >= 0;
 }
 
@@ -123,4 +138,35 @@ void VP__LOOPS(vp__loops_index_add)(int64_t *offset, const int64_t *index, int64
                                     int64_t dim, int64_t stride) {
     for (int64_t i = 0; i < n; i++)
         offset[i] += (index[i] + (index[i] >> 63 & dim)) * stride;
+}
+
+typedef uint32_t word32 __attribute__((may_alias));
+typedef uint64_t word64 __attribute__((may_alias));
+
+/* Runs of indices that are not negative, which nearly all are, need no correction: then an
+ * element takes two loads and a store. */
+#define TAKE(type)                                                                       \
+    static void take_##type(type *out, const type *base, const int64_t *index,           \
+                            int64_t n, int64_t dim) {                                    \
+        enum { RUN = 256 };                                                              \
+        for (int64_t m; n > 0; n -= m, out += m, index += m) {                           \
+            int64_t signs = 0, i = 0;                                                    \
+            m = n < RUN ? n : RUN;                                                       \
+            for (int64_t j = 0; j < m; j++) signs |= index[j];                           \
+            if (signs < 0)                                                               \
+                for (; i < m; i++) out[i] = base[index[i] + (index[i] >> 63 & dim)];     \
+            for (; i + 8 <= m; i += 8)                                                   \
+                for (int j = 0; j < 8; j++) out[i + j] = base[index[i + j]];             \
+            for (; i < m; i++) out[i] = base[index[i]];                                  \
+        }                                                                                \
+    }
+TAKE(word32)
+TAKE(word64)
+
+void VP__LOOPS(vp__loops_take)(void *out, const void *base, const int64_t *index,
+                               int64_t n, int64_t dim, int size) {
+    if (size == 4)
+        take_word32(out, base, index, n, dim);
+    else
+        take_word64(out, base, index, n, dim);
 }

@@ -6,6 +6,8 @@
  */
 #include "lib/loops.h"
 
+#include "ops/apart.h"
+
 #define INLINE static inline __attribute__((always_inline))
 
 /* Integers of every width wrap alike in 64 bits; bool is 0 or 1. */
@@ -63,32 +65,14 @@ INLINE void store(char *to, vp_dtype t, value x) {
     }
 }
 
-/* GCC 12 joins the multiplications and the alternating subtraction and addition of a
- * complex product into vfmaddsub, which rounds once instead of twice, even where
- * contraction is switched off. It cannot do so across a value it must keep in a
- * register. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define ROUNDED(x) __asm__("" : "+x"(x))
-#else
-#define ROUNDED(x) (void)(x)
-#endif
-
 INLINE value multiply_c64(value a, value b) {
-    float rr = a.f * b.f, ii = a.g * b.g, ri = a.f * b.g, ir = a.g * b.f;
-    ROUNDED(rr);
-    ROUNDED(ri);
-    ROUNDED(ii);
-    ROUNDED(ir);
-    return (value){.f = rr - ii, .g = ri + ir};
+    return (value){.f = VP__APART(a.f * b.f) - VP__APART(a.g * b.g),
+                   .g = VP__APART(a.f * b.g) + VP__APART(a.g * b.f)};
 }
 
 INLINE value multiply_c128(value a, value b) {
-    double rr = a.d * b.d, ii = a.e * b.e, ri = a.d * b.e, ir = a.e * b.d;
-    ROUNDED(rr);
-    ROUNDED(ri);
-    ROUNDED(ii);
-    ROUNDED(ir);
-    return (value){.d = rr - ii, .e = ri + ir};
+    return (value){.d = VP__APART(a.d * b.d) - VP__APART(a.e * b.e),
+                   .e = VP__APART(a.d * b.e) + VP__APART(a.e * b.d)};
 }
 
 INLINE value fold(value a, value b, vp_dtype t, bool product) {

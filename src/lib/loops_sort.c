@@ -18,8 +18,8 @@
 #define INLINE static inline __attribute__((always_inline))
 
 /* The longest networks in vectors, beyond which radix sort is quicker, and how many
- * vectors fit in registers. */
-enum { VECTORS = 4096, KEYED_VECTORS = 64, HELD = 8 };
+ * vectors fit in registers: of keyed items, half as many. */
+enum { VECTORS = 4096, KEYED_VECTORS = 64, HELD = 16, KEYED_HELD = 8 };
 
 /* One vector of items. Words use only `key`; keyed items have positions beside it. */
 typedef struct {
@@ -84,7 +84,7 @@ INLINE __m512i flip(__m512i x, int distance, kind k) {
         }
     }
     switch (distance) {
-    case 1: return _mm512_permutex_epi64(x, 0xB1);
+    case 1: return _mm512_shuffle_epi32(x, (_MM_PERM_ENUM)0x4E);
     case 2: return _mm512_permutex_epi64(x, 0x4E);
     case 3: return _mm512_permutex_epi64(x, 0x1B);
     case 4: return _mm512_shuffle_i64x2(x, x, 0x4E);
@@ -99,10 +99,8 @@ INLINE items flipped(items x, int distance, kind k) {
     return x;
 }
 
-/* One step inside a vector: lanes meet those at l ^ distance, and the lanes in `upper`
- * keep the larger item. */
-INLINE items step(items x, int distance, __mmask16 upper, kind k) {
-    items y = flipped(x, distance, k);
+/* The smaller of two items in each lane, and in the lanes of `upper` the larger. */
+INLINE items meet(items x, items y, __mmask16 upper, kind k) {
     if (k == WORD32) {
         __m512i low = _mm512_min_epu32(x.key, y.key);
         x.key = _mm512_mask_max_epu32(low, upper, x.key, y.key);
@@ -113,6 +111,12 @@ INLINE items step(items x, int distance, __mmask16 upper, kind k) {
         x = choose((__mmask16)((before(y, x, k) ^ upper) & 0xFF), x, y, k);
     }
     return x;
+}
+
+/* One step inside a vector: lanes meet those at l ^ distance, and the lanes in `upper`
+ * keep the larger item. */
+INLINE items step(items x, int distance, __mmask16 upper, kind k) {
+    return meet(x, flipped(x, distance, k), upper, k);
 }
 
 enum { ODD = 0xAAAA, PAIRS = 0xCCCC, QUADS = 0xF0F0, HALVES = 0xFF00 };
@@ -185,25 +189,134 @@ INLINE void merge(storage s, int64_t v, int64_t half, kind k) {
     }
 }
 
-/* Merges two sorted runs of `half` vectors, a constant, in registers. */
-INLINE void merge_held(items *x, int half, kind k) {
+/* Merges two sorted vectors. */
+INLINE void merge_two(items *x, kind k) {
     int end = k == WORD32 ? 15 : 7;
-    for (int i = 0; i < half; i++) {
-        x[2 * half - 1 - i] = flipped(x[2 * half - 1 - i], end, k);
-        exchange(&x[i], &x[2 * half - 1 - i], k);
-    }
-    for (int i = half; i < 2 * half; i++) x[i] = flipped(x[i], end, k);
-    for (int d = half / 2; d >= 1; d /= 2)
-        for (int i = 0; i < 2 * half; i++)
-            if ((i & d) == 0) exchange(&x[i], &x[i + d], k);
-    for (int i = 0; i < 2 * half; i++) x[i] = clean(x[i], k);
+    x[1] = flipped(x[1], end, k);
+    exchange(&x[0], &x[1], k);
+    x[0] = clean(x[0], k);
+    x[1] = clean(flipped(x[1], end, k), k);
 }
 
-/* Sorts `n` vectors, a constant power of two, in registers. */
+/* Sorts every lane of 4, 8 or 16 vectors: the smallest networks for 4 and 8 items, and
+ * Batcher's odd-even merge of two eights. */
+#define X(i, j) exchange(&x[i], &x[j], k)
+INLINE void sort_four(items *x, kind k) { X(0, 2), X(1, 3), X(0, 1), X(2, 3), X(1, 2); }
+INLINE void sort_eight(items *x, kind k) {
+    X(0, 2), X(1, 3), X(4, 6), X(5, 7);
+    X(0, 4), X(1, 5), X(2, 6), X(3, 7);
+    X(0, 1), X(2, 3), X(4, 5), X(6, 7);
+    X(2, 4), X(3, 5), X(1, 4), X(3, 6);
+    X(1, 2), X(3, 4), X(5, 6);
+}
+INLINE void merge_eights(items *x, kind k) {
+    X(0, 8), X(1, 9), X(2, 10), X(3, 11), X(4, 12), X(5, 13), X(6, 14), X(7, 15);
+    X(4, 8), X(5, 9), X(6, 10), X(7, 11);
+    X(2, 4), X(3, 5), X(6, 8), X(7, 9), X(10, 12), X(11, 13);
+    X(1, 2), X(3, 4), X(5, 6), X(7, 8), X(9, 10), X(11, 12), X(13, 14);
+}
+#undef X
+
+INLINE __mmask16 upper_lanes(int distance) {
+    return distance == 1 ? ODD : distance == 2 ? PAIRS : distance == 4 ? QUADS : HALVES;
+}
+
+/* Merges sorted sequences that lie in neighbouring groups of lanes, item p of one at
+ * vector p % n of its lane p / n, into groups of `lanes` lanes. */
+INLINE void merge_lanes(items *x, int n, int lanes, kind k) {
+    for (int i = 0; i < n / 2; i++) {
+        items a = x[i], b = x[n - 1 - i];
+        x[i] = meet(a, flipped(b, lanes - 1, k), upper_lanes(lanes / 2), k);
+        x[n - 1 - i] = meet(b, flipped(a, lanes - 1, k), upper_lanes(lanes / 2), k);
+    }
+    for (int d = lanes / 4; d >= 1; d /= 2)
+        for (int i = 0; i < n; i++) x[i] = step(x[i], d, upper_lanes(d), k);
+    for (int d = n / 2; d >= 1; d /= 2)
+        for (int i = 0; i < n; i++)
+            if ((i & d) == 0) exchange(&x[i], &x[i + d], k);
+}
+
+/* Vector c of the result, `apart` from the next, is the quarters c of these four. */
+INLINE void quarters(__m512i *out, int apart, __m512i a, __m512i b, __m512i c,
+                     __m512i d) {
+    __m512i ab = _mm512_shuffle_i64x2(a, b, 0x88), cd = _mm512_shuffle_i64x2(c, d, 0x88);
+    out[0] = _mm512_shuffle_i64x2(ab, cd, 0x88);
+    out[2 * apart] = _mm512_shuffle_i64x2(ab, cd, 0xDD);
+    ab = _mm512_shuffle_i64x2(a, b, 0xDD);
+    cd = _mm512_shuffle_i64x2(c, d, 0xDD);
+    out[apart] = _mm512_shuffle_i64x2(ab, cd, 0x88);
+    out[3 * apart] = _mm512_shuffle_i64x2(ab, cd, 0xDD);
+}
+
+/* Brings items that go down the lanes of n vectors, one lane after another, into the order
+ * of memory. Pairs (and for narrow items fours) of vectors are zipped first, so that a
+ * quarter of a vector holds items that stay together. */
+INLINE void turn_narrow(__m512i *x, int n) {
+    __m512i y[4][4]; /* by four vectors and lane within a quarter */
+    for (int q = 0; q < n / 4; q++) {
+        const __m512i *r = x + 4 * q;
+        __m512i ab = _mm512_unpacklo_epi32(r[0], r[1]),
+                cd = _mm512_unpacklo_epi32(r[2], r[3]);
+        y[q][0] = _mm512_unpacklo_epi64(ab, cd);
+        y[q][1] = _mm512_unpackhi_epi64(ab, cd);
+        ab = _mm512_unpackhi_epi32(r[0], r[1]);
+        cd = _mm512_unpackhi_epi32(r[2], r[3]);
+        y[q][2] = _mm512_unpacklo_epi64(ab, cd);
+        y[q][3] = _mm512_unpackhi_epi64(ab, cd);
+    }
+    if (n == 4) {
+        quarters(x, 1, y[0][0], y[0][1], y[0][2], y[0][3]);
+    } else if (n == 8) {
+        quarters(x, 2, y[0][0], y[1][0], y[0][1], y[1][1]);
+        quarters(x + 1, 2, y[0][2], y[1][2], y[0][3], y[1][3]);
+    } else {
+        for (int l = 0; l < 4; l++)
+            quarters(x + l, 4, y[0][l], y[1][l], y[2][l], y[3][l]);
+    }
+}
+
+INLINE void turn_wide(__m512i *x, int n) {
+    __m512i even[8], odd[8]; /* by two vectors: their even and their odd lanes */
+    for (int p = 0; p < n / 2; p++) {
+        even[p] = _mm512_unpacklo_epi64(x[2 * p], x[2 * p + 1]);
+        odd[p] = _mm512_unpackhi_epi64(x[2 * p], x[2 * p + 1]);
+    }
+    if (n == 4) {
+        quarters(x, 1, even[0], even[1], odd[0], odd[1]);
+        return;
+    }
+    for (int h = 0; h < n / 8; h++) {
+        const __m512i *e = even + 4 * h, *o = odd + 4 * h;
+        quarters(x + h, n / 4, e[0], e[1], e[2], e[3]);
+        quarters(x + h + n / 8, n / 4, o[0], o[1], o[2], o[3]);
+    }
+}
+
+/* Sorts `n` vectors, a constant power of two, in registers. From four on their lanes are
+ * sorted first, which takes no moves within vectors, then merged, and turned at last. */
 INLINE void sort_held(items *x, int n, kind k) {
-    for (int i = 0; i < n; i++) x[i] = sort_vector(x[i], k);
-    for (int half = 1; half < n; half *= 2)
-        for (int i = 0; i < n; i += 2 * half) merge_held(x + i, half, k);
+    if (n < 4) {
+        for (int i = 0; i < n; i++) x[i] = sort_vector(x[i], k);
+        if (n == 2) merge_two(x, k);
+        return;
+    }
+    if (n == 4) sort_four(x, k);
+    if (n >= 8) sort_eight(x, k);
+    if (n == 16) sort_eight(x + 8, k);
+    if (n == 16) merge_eights(x, k);
+    for (int lanes = 2; lanes <= (k == WORD32 ? 16 : 8); lanes *= 2)
+        merge_lanes(x, n, lanes, k);
+    __m512i turned[HELD];
+    for (int i = 0; i < n; i++) turned[i] = x[i].key;
+    if (k == WORD32)
+        turn_narrow(turned, n);
+    else
+        turn_wide(turned, n);
+    for (int i = 0; i < n; i++) x[i].key = turned[i];
+    if (k != KEYED) return;
+    for (int i = 0; i < n; i++) turned[i] = x[i].position;
+    turn_wide(turned, n);
+    for (int i = 0; i < n; i++) x[i].position = turned[i];
 }
 
 /* Sorts the `n` vectors at v in registers. */
@@ -215,16 +328,33 @@ INLINE void sort_block(storage s, int64_t v, int n, kind k) {
 }
 
 /* Sorts `used` vectors in room for `whole`, a power of two; the rest is padding. */
-INLINE void network(storage s, int64_t used, int64_t whole, kind k) {
-    switch (whole) {
-    case 1: sort_block(s, 0, 1, k); return;
-    case 2: sort_block(s, 0, 2, k); return;
-    case 4: sort_block(s, 0, 4, k); return;
-    default:
-        for (int64_t v = 0; v < used; v += HELD) sort_block(s, v, HELD, k);
-        for (int64_t half = HELD; half < whole; half *= 2)
+INLINE void network_of(storage s, int64_t used, int64_t whole, kind k) {
+    const int held = k == KEYED ? KEYED_HELD : HELD;
+    if (whole == 1) {
+        sort_block(s, 0, 1, k);
+    } else if (whole == 2) {
+        sort_block(s, 0, 2, k);
+    } else if (whole == 4) {
+        sort_block(s, 0, 4, k);
+    } else if (whole == 8) {
+        sort_block(s, 0, 8, k);
+    } else {
+        for (int64_t v = 0; v < used; v += held) sort_block(s, v, held, k);
+        for (int64_t half = held; half < whole; half *= 2)
             for (int64_t v = 0; v + half < used; v += 2 * half) merge(s, v, half, k);
     }
+}
+
+/* Once per kind, not once per type: networks are long. */
+static __attribute__((noinline)) void network32(storage s, int64_t used, int64_t whole) {
+    network_of(s, used, whole, WORD32);
+}
+static __attribute__((noinline)) void network64(storage s, int64_t used, int64_t whole) {
+    network_of(s, used, whole, WORD64);
+}
+static __attribute__((noinline)) void network_keyed(storage s, int64_t used,
+                                                    int64_t whole) {
+    network_of(s, used, whole, KEYED);
 }
 
 /* How elements become keys, as keys.h has it. */
@@ -295,11 +425,48 @@ INLINE int64_t power_above(int64_t n) {
     return power;
 }
 
+/* Sorts n elements of at most `most` vectors, a constant, from memory to memory without a
+ * stop on the way: more vectors than there are elements for are padding. */
+INLINE void sort_through(char *out, const char *in, int64_t n, int most, kind k,
+                         mapping m) {
+    const __m512i padding = _mm512_set1_epi64(-1);
+    const int lanes = k == WORD32 ? 16 : 8;
+    items x[HELD];
+    for (int v = 0; v < most; v++) {
+        const __mmask16 part = first(n - v * lanes);
+        __m512i y = k == WORD32
+                        ? key32(_mm512_maskz_loadu_epi32(part, in + v * 64), m)
+                        : key64(_mm512_maskz_loadu_epi64((__mmask8)part, in + v * 64), m);
+        y = k == WORD32 ? _mm512_mask_mov_epi32(padding, part, y)
+                        : _mm512_mask_mov_epi64(padding, (__mmask8)part, y);
+        x[v] = (items){y, y};
+    }
+    sort_held(x, most, k);
+    for (int v = 0; v < most; v++) {
+        const __mmask16 part = first(n - v * lanes);
+        if (k == WORD32)
+            _mm512_mask_storeu_epi32(out + v * 64, part, unkey32(x[v].key, m));
+        else
+            _mm512_mask_storeu_epi64(out + v * 64, (__mmask8)part, unkey64(x[v].key, m));
+    }
+}
+
 /* Sorts n elements; partial vectors are moved under a mask. */
 INLINE void sort_words(char *out, const char *in, int64_t n, __m512i *keys, kind k,
                        mapping m) {
     const __m512i most = _mm512_set1_epi64(-1);
     int64_t lanes = k == WORD32 ? 16 : 8, used = (n + lanes - 1) / lanes;
+    if (used <= 8) {
+        if (used == 1)
+            sort_through(out, in, n, 1, k, m);
+        else if (used == 2)
+            sort_through(out, in, n, 2, k, m);
+        else if (used <= 4)
+            sort_through(out, in, n, 4, k, m);
+        else
+            sort_through(out, in, n, 8, k, m);
+        return;
+    }
     int64_t whole = power_above(used), last = used - 1;
     __mmask16 rest = first(n - last * lanes);
     for (int64_t v = 0; v < last; v++) {
@@ -314,7 +481,7 @@ INLINE void sort_words(char *out, const char *in, int64_t n, __m512i *keys, kind
         keys[last] = _mm512_mask_mov_epi64(most, (__mmask8)rest, x);
     }
     for (int64_t v = used; v < whole; v++) keys[v] = most;
-    network((storage){keys, keys}, used, whole, k);
+    (k == WORD32 ? network32 : network64)((storage){keys, keys}, used, whole);
     for (int64_t v = 0; v < last; v++) {
         __m512i x = k == WORD32 ? unkey32(keys[v], m) : unkey64(keys[v], m);
         _mm512_storeu_si512(out + v * 64, x);
@@ -356,7 +523,7 @@ INLINE void argsort_words(int64_t *out, const char *in, int64_t n, __m512i *keys
         at = _mm512_add_epi64(at, eight);
     }
     for (int64_t v = used; v < whole; v++) keys[v] = most;
-    network((storage){keys, keys}, used, whole, WORD64);
+    network64((storage){keys, keys}, used, whole);
     const __m512i low = _mm512_set1_epi64(UINT32_MAX);
     for (int64_t v = 0; v < used; v++)
         _mm512_mask_storeu_epi64(out + v * 8, (__mmask8)first(n - v * 8),
@@ -377,7 +544,7 @@ INLINE void argsort_keyed(int64_t *out, const char *in, int64_t n, __m512i *keys
             at; /* padding comes after every element, by its position at last */
         at = _mm512_add_epi64(at, eight);
     }
-    network((storage){keys, positions}, used, whole, KEYED);
+    network_keyed((storage){keys, positions}, used, whole);
     for (int64_t v = 0; v < used; v++)
         _mm512_mask_storeu_epi64(out + v * 8, (__mmask8)first(n - v * 8), positions[v]);
 }

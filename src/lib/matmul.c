@@ -55,9 +55,9 @@ static double grain_volume(vp_dtype t) {
     }
 }
 
-/* Multiply-adds of one piece. BLAS brings both operands into an order of its own for
- * every piece, so small pieces of deep products are slow; with many pieces there is no
- * need for them to be small. */
+/* Multiply-adds of one piece, at least. Every piece brings operands into an order of its
+ * own first, so small pieces of deep products are slow; with many pieces there is no need
+ * for them to be small. */
 static double piece_volume(double whole, vp_dtype t) {
     double grain = grain_volume(t), grown = sqrt(whole * grain) / 4;
     return grown > grain ? grown : grain;
@@ -73,23 +73,62 @@ typedef struct {
     int64_t down, across; /* pieces */
 } grid;
 
-static grid grid_of(int64_t m, int64_t n, int64_t k, vp_dtype t) {
-    grid g = {m > 0 ? m : 1, n > 0 ? n : 1, 1, 1};
-    double area = (double)g.rows * (double)g.cols;
-    double depth = k > 0 ? (double)k : 1;
-    if (area * depth <= grain_volume(t)) return g;
-    double wish = piece_volume(area * depth, t) / depth; /* elements of out per piece */
+/* Rows of a piece, where out has them. BLAS packs all of b again for every piece, and it
+ * takes so many rows, by how fast the type's multiply-adds are, for that not to show:
+ * measured on Zen 4 for sides of 256 to 1024, slices of this height and full width are
+ * within 4 % of the whole product, 48 x 176 was at 80 %. */
+static double slice_rows(vp_dtype t) {
+    switch (t) {
+    case VP_F32: return 256;
+    case VP_F64: return 176;
+    case VP_C64: return 128;
+    case VP_C128: return 96;
+    default: return 0;
+    }
+}
+
+/* Slices of rows first. Columns are cut where one slice is all there is, or where out is
+ * so wide that packing a for each piece does not show either. */
+static grid sliced_grid(int64_t m, int64_t n, int64_t k, vp_dtype t) {
+    enum { WIDE = 1024 };
+    double depth = (double)k, rows = (double)m, cols = (double)n;
+    double wish = piece_volume(rows * cols * depth, t);
+    double height = fmax(slice_rows(t), wish / (cols * depth));
+    double down = ceil(rows / height);
+    grid g = {.rows = m, .cols = n};
+    if (down > 1) g.rows = round_up(rows / down);
+    double width = fmax(down > 1 ? WIDE : GRAIN, wish / ((double)g.rows * depth));
+    double across = floor(cols / width);
+    if (across > 1) g.cols = round_up(cols / across);
+    return g;
+}
+
+/* The built-in product packs little, so its pieces are small: four times as wide as high,
+ * where out is large enough both ways, for the rows of b that a piece reads to be long
+ * runs of memory. */
+static grid tiled_grid(int64_t m, int64_t n, int64_t k, vp_dtype t) {
+    grid g = {.rows = m, .cols = n};
+    double area = (double)m * (double)n;
+    double wish = piece_volume(area * (double)k, t) / (double)k; /* elements per piece */
     if (wish >= area) return g;
-    /* Four times as wide as high, where out is large enough both ways: the rows of b that
-     * a piece reads are then long runs of memory. */
     int64_t height = round_up(sqrt(wish) / 2);
     if (height < g.rows) g.rows = height;
     int64_t width = round_up(wish / (double)g.rows);
     if (width < g.cols) g.cols = width;
     height = round_up(wish / (double)g.cols); /* out may be too narrow for that */
     if (height > g.rows) g.rows = height < m ? height : m;
-    g.down = m > 0 ? (m + g.rows - 1) / g.rows : 1;
-    g.across = n > 0 ? (n + g.cols - 1) / g.cols : 1;
+    return g;
+}
+
+static grid grid_of(int64_t m, int64_t n, int64_t k, vp_dtype t) {
+    if (m < 1) m = 1;
+    if (n < 1) n = 1;
+    if (k < 1) k = 1;
+    grid g = {.rows = m, .cols = n};
+    if ((double)m * (double)n * (double)k > grain_volume(t))
+        g = slice_rows(t) > 0 ? sliced_grid(m, n, k, t) : tiled_grid(m, n, k, t);
+    g.down = (m + g.rows - 1) / g.rows;
+    g.across = (n + g.cols - 1) / g.cols;
     return g;
 }
 

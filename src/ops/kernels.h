@@ -7,7 +7,8 @@
  *
  * Rules every kernel keeps (DESIGN.md rule 2): an element's result depends on that
  * element's operands alone, never on its position in the block: tails run the same vector
- * code, masked or padded. No contraction of a multiply and an add of two instructions.
+ * code, masked or padded. No contraction of a multiply and an add of two instructions
+ * (apart.h). Every instruction set gives the same bits but for the functions of math.h.
  */
 #ifndef VP_OPS_KERNELS_H
 #define VP_OPS_KERNELS_H
@@ -18,7 +19,8 @@
  * one of the operands when element sizes agree, and never overlaps one otherwise. Nothing
  * needs more than the element type's own alignment, and nothing outside n elements is
  * touched. */
-typedef void (*vp__op_fn)(void *out, const void *a, const void *b, const void *c, int64_t n);
+typedef void (*vp__op_fn)(void *out, const void *a, const void *b, const void *c,
+                          int64_t n);
 
 /* out[i] = (to)in[i]: C's conversions where defined, NumPy's where C leaves it open. */
 typedef void (*vp__cast_fn)(void *out, const void *in, int64_t n);
@@ -79,15 +81,16 @@ typedef struct {
 
     /* out[c] = reduction of the 1 <= rows <= VP__REDUCE_BLOCK elements of output c, laid
      * out as for block_cols. Same bits as block_cols + finish. */
-    void (*cols)(void *out, const void *x, int64_t row_stride, int64_t rows, int64_t cols);
+    void (*cols)(void *out, const void *x, int64_t row_stride, int64_t rows,
+                 int64_t cols);
 } vp__reduce_kernel;
 
 typedef struct {
-    const char *isa;                                    /* "baseline", "avx2", "avx512" */
-    vp__op_fn op[VP__NOPS][VP__NDTYPES];                /* by working type; NULL: not taken */
-    vp__reduce_kernel reduce[VP__NOPS][VP__NDTYPES];    /* likewise; block NULL: not taken */
-    vp__cast_fn cast[VP__NDTYPES][VP__NDTYPES];         /* [from][to] */
-    vp__gather_fn gather[5];                            /* by log2 of the element size */
+    const char *isa;                     /* "baseline", "avx2", "avx512" */
+    vp__op_fn op[VP__NOPS][VP__NDTYPES]; /* by working type; NULL: not taken */
+    vp__reduce_kernel reduce[VP__NOPS][VP__NDTYPES]; /* likewise; block NULL: not taken */
+    vp__cast_fn cast[VP__NDTYPES][VP__NDTYPES];      /* [from][to] */
+    vp__gather_fn gather[5];                         /* by log2 of the element size */
     vp__scatter_fn scatter[5];
     vp__fill_fn fill[5];
 } vp__kernels;

@@ -22,6 +22,7 @@
 #include <immintrin.h>
 #endif
 
+#include "ops/apart.h"
 #include "ops/kernels.h"
 
 #define VP__ISA_PASTE_(f, isa) f##_##isa

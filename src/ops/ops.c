@@ -112,6 +112,9 @@ bool vp__reduce_types(vp__op op, vp_dtype t, vp_dtype want, vp_dtype *work,
         *result = result_type((vp__result)info->result, t);
         return want == VP_AUTO || want == *result;
     }
+    /* Every type has kernels of these rows, so any may be wished for: the operand is
+     * converted first, as NumPy's dtype= does. */
+    if (want != VP_AUTO && !vp__dtype_is_valid(want)) return false;
     if (want != VP_AUTO)
         *work = want;
     else if (!apply_rule((vp__rule)info->rule, t, work))

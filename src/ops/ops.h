@@ -79,7 +79,9 @@ typedef struct {
 bool vp__op_types(vp__op op, const vp__optype *in, vp_dtype *work, vp_dtype *result);
 
 /* As vp__op_types for a reduction whose operand has type t and whose result the user wants
- * as `want` (VP_AUTO for NumPy's choice): the operand is cast to *work first. */
+ * as `want` (VP_AUTO for NumPy's choice): the operand is cast to *work first. What it
+ * accepts has a kernel. A result type other than the row's own is refused where that is
+ * fixed (any, all, positions, counts), and so is a `want` that is no type. */
 bool vp__reduce_types(vp__op op, vp_dtype t, vp_dtype want, vp_dtype *work,
                       vp_dtype *result);
 

@@ -19,6 +19,7 @@
     PRIM(inf,       0, CONST,   "infinity")                                              \
     PRIM(nan,       0, CONST,   "a quiet NaN")                                           \
     PRIM(lit,       1, LANE,    "a decimal literal, rounded to the real type")           \
+    PRIM(apart,     1, LANE,    "the value itself, rounded before a sum takes it")       \
     PRIM(sel,       3, LANE,    "second where the first is nonzero, else third")         \
     PRIM(min,       2, LANE,    "smaller; NaN if either is; the second of equals")       \
     PRIM(max,       2, LANE,    "larger; NaN if either is; the second of equals")        \

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "ops/apart.h"
 #include "ops/kernels.h"
 #include "ops/reduce_simd.h"
 
@@ -20,17 +21,6 @@
 #define VP__PASTE3(a, b) a##_##b
 #define VP__CAT(a, b) VP__PASTE3(a, b)
 #define VP__ALIGNED __attribute__((aligned(64)))
-
-/* Elements among which a position is looked for at once. */
-#define VP__ARG_RUN(T) (sizeof(T) > 1 ? (int)(16384 / sizeof(T)) : VP__REDUCE_CHUNK)
-
-/* Keeps a product out of the sum it goes into: gcc joins them into one fmaddsub when it
- * vectorises a complex product, even with -ffp-contract=off. */
-#if defined __x86_64__ && defined __GNUC__ && !defined __clang__
-#define VP__APART(x) __asm__("" : "+x"(x))
-#else
-#define VP__APART(x) ((void)0)
-#endif
 
 /* Zero exactly for the two zeros. */
 static inline uint32_t bits_f32(float x) {

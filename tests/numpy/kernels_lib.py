@@ -45,6 +45,7 @@ class Kernels:
         lib.shim_run.restype = ctypes.c_bool
         lib.shim_time.restype = ctypes.c_double
         lib.shim_time_cast.restype = ctypes.c_double
+        lib.shim_time_reduce.restype = ctypes.c_double
         self.lib = lib
         set_ = lib.shim_set(isa.encode())
         self.set = ctypes.c_void_p(set_)
@@ -100,6 +101,11 @@ class Kernels:
         return self.lib.shim_time_cast(self.set, CODE[x.dtype], CODE[out.dtype],
                                        *self._pointers([out, x], 2), ctypes.c_int64(out.size),
                                        ctypes.c_int64(times))
+
+    def time_reduce(self, row, x, out, times):
+        return self.lib.shim_time_reduce(self.set, row.op, CODE[x.dtype],
+                                         *self._pointers([out, x], 2),
+                                         ctypes.c_int64(x.size), ctypes.c_int64(times))
 
     def move(self, kind, log2, out, x, stride, n):
         self.lib.shim_move(self.set, kind, log2, ctypes.c_void_p(out), ctypes.c_void_p(x),

@@ -23,6 +23,8 @@ EXPORT void shim_cast(const void *set, int from, int to, void *out, const void *
                       int64_t n);
 EXPORT double shim_time_cast(const void *set, int from, int to, void *out, const void *in,
                              int64_t n, int64_t times);
+EXPORT double shim_time_reduce(const void *set, int op, int dtype, void *out,
+                               const void *x, int64_t n, int64_t times);
 EXPORT void shim_move(const void *set, int kind, int log2, void *out, const void *in,
                       int64_t stride, int64_t n);
 
@@ -87,6 +89,40 @@ double shim_time_cast(const void *set, int from, int to, void *out, const void *
     const vp__cast_fn run = ((const vp__kernels *)set)->cast[from][to];
     const double start = now();
     for (int64_t i = 0; i < times; i++) run(out, in, n);
+    return (now() - start) / (double)times;
+}
+
+/* All n elements into one, along the tree of kernels.h. */
+static void reduce(const vp__reduce_kernel *k, int size, void *out, const char *x,
+                   int64_t n) {
+    static _Alignas(64) char state[64][1024];
+    if (n <= VP__REDUCE_CHUNK || k->extend) {
+        const int64_t first = n < VP__REDUCE_CHUNK ? n : VP__REDUCE_CHUNK;
+        k->block(state[0], x, first, 0);
+        if (n > first) k->extend(state[0], x + first * size, n - first, first);
+        k->finish(out, state[0], 1);
+        return;
+    }
+    int64_t count = 0;
+    for (int64_t done = 0; done < n; done += VP__REDUCE_CHUNK, count++) {
+        const int64_t left = n - done;
+        /* As many states are held as the counter has bits set; the new one is the last. */
+        int top = __builtin_popcountll((uint64_t)count);
+        k->block(state[top], x + done * size,
+                 left < VP__REDUCE_CHUNK ? left : VP__REDUCE_CHUNK, done);
+        for (int64_t pairs = count; pairs & 1; pairs >>= 1, top--)
+            k->merge(state[top - 1], state[top], k->lanes);
+    }
+    for (int level = __builtin_popcountll((uint64_t)count) - 1; level > 0; level--)
+        k->merge(state[level - 1], state[level], k->lanes);
+    k->finish(out, state[0], 1);
+}
+
+double shim_time_reduce(const void *set, int op, int dtype, void *out, const void *x,
+                        int64_t n, int64_t times) {
+    const vp__reduce_kernel *k = &((const vp__kernels *)set)->reduce[op][dtype];
+    const double start = now();
+    for (int64_t i = 0; i < times; i++) reduce(k, vp__dtype[dtype].size, out, x, n);
     return (now() - start) / (double)times;
 }
 

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The instructions that are not element-wise, as a shared object for kernels_numpy.py: each
+ * is issued through vproc.h and waited for, so that what is timed is what a program gets,
+ * memory for the result included.
+ */
+#include <string.h>
+#include <time.h>
+#include <vproc.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* Nanoseconds of one call of the named row, averaged over `times`, on n elements of type
+ * `dtype` at x; `side` is a matrix's, y its other factor or the positions to take.
+ * Negative: there is no such row, or it failed. */
+EXPORT double table_time(const char *row, int dtype, void *x, void *y, int64_t n,
+                         int64_t side, int64_t times);
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* Gives up with an expression of no elements where there is no such row. */
+static vp_expr issue(const char *row, vp_array x, vp_array y) {
+    static const struct {
+        const char *name;
+        int op;
+    } reductions[] = {
+        {"sum", VP__SUM},
+        {"prod", VP__PROD},
+        {"min", VP__MIN},
+        {"max", VP__MAX},
+        {"any", VP__ANY},
+        {"all", VP__ALL},
+        {"argmin", VP__ARGMIN},
+        {"argmax", VP__ARGMAX},
+        {"count_nonzero", VP__COUNT_NONZERO},
+        {"mean", VP__MEAN},
+        {"var", VP__VAR},
+        {"std", VP__STD},
+    };
+    for (size_t i = 0; i < sizeof reductions / sizeof reductions[0]; i++)
+        if (strcmp(row, reductions[i].name) == 0)
+            return vp__reduce(reductions[i].op, VP_HERE, VP__IN(x), VP_EVERY, VP_AUTO, 0);
+    if (strcmp(row, "cumsum") == 0) return vp_cumsum(x, 0);
+    if (strcmp(row, "cumprod") == 0) return vp_cumprod(x, 0);
+    if (strcmp(row, "sort") == 0) return vp_sort(x, 0);
+    if (strcmp(row, "argsort") == 0) return vp_argsort(x, 0);
+    if (strcmp(row, "take") == 0) return vp_take(x, y, 0);
+    if (strcmp(row, "find") == 0) return vp_find(x);
+    if (strcmp(row, "nonzero") == 0) return vp_nonzero(x);
+    if (strcmp(row, "matmul") == 0) return vp_matmul(x, y);
+    return vp_empty(VP_F64, vp_shape(0));
+}
+
+double table_time(const char *row, int dtype, void *x, void *y, int64_t n, int64_t side,
+                  int64_t times) {
+    const vp_dtype t = (vp_dtype)dtype;
+    const bool plane = strcmp(row, "matmul") == 0 || strcmp(row, "nonzero") == 0;
+    const vp_shape_t shape = plane ? vp_shape(side, side) : vp_shape(n);
+    vp_scope s = vp_begin();
+    vp_array a = vp_borrow(t, shape, NULL, x, VP_READ_ONLY, NULL, NULL);
+    vp_array b = a;
+    if (strcmp(row, "take") == 0)
+        b = vp_borrow(VP_I64, vp_shape(n), NULL, y, VP_READ_ONLY, NULL, NULL);
+    else if (y)
+        b = vp_borrow(t, shape, NULL, y, VP_READ_ONLY, NULL, NULL);
+    const bool number = vp_ndim(vp_let(issue(row, a, b))) == 0;
+    bool good = true;
+    double value;
+    const double start = now();
+    for (int64_t i = 0; i < times; i++) {
+        if (number) { /* a program looks at it */
+            good = good && vp_item(issue(row, a, b), &value) == VP_OK;
+            continue;
+        }
+        vp_array r = vp_let(issue(row, a, b));
+        good = good && vp_wait(r) == VP_OK;
+        vp_drop(r);
+    }
+    const double each = (now() - start) / (double)times;
+    good = good && vp_size(vp_let(issue(row, a, b))) > 0;
+    vp_end(s);
+    return good ? each : -1;
+}

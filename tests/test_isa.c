@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every instruction set gives the bits of the baseline one: all rows, types and
+ * conversions, reductions of contiguous and of strided elements, and the inner loops of
+ * library operations, on random values of every magnitude and on the special ones. Any
+ * NaN is a NaN. The rows that are made of vector math functions (ops/math.h) are within a
+ * few units in the last place instead, and are all that is.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/loops.h"
+#include "ops/kernels.h"
+#include "tests/harness.h"
+
+enum { MANY = 4099, MOST_ULPS = 8 };
+
+static const char *const isas[] = {"avx2", "avx512"};
+enum { NISAS = sizeof isas / sizeof isas[0] };
+
+static uint64_t seed = 88172645463325252u;
+static uint64_t draw(void) {
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return seed;
+}
+
+/* Mostly near 1, where roundings meet; now and then any bits at all, or a special value. */
+static double draw_real(bool single) {
+    static const double special[] = {NAN, INFINITY, -INFINITY, 0.0,     -0.0,   1.0,
+                                     -1., 0.5,      -2.0,      5e-324,  1e-310, 1.7e308,
+                                     3e9, -3e9,     1e19,      -1.2e19, 65536., -128.0};
+    const uint64_t bits = draw();
+    const unsigned kind = (unsigned)(draw() >> 32) % 16;
+    if (kind == 0) return special[bits % (sizeof special / sizeof special[0])];
+    if (kind == 1) {
+        const uint32_t half = (uint32_t)bits;
+        float f;
+        double d;
+        memcpy(&f, &half, sizeof f);
+        memcpy(&d, &bits, sizeof d);
+        return single ? (double)f : d;
+    }
+    const double fraction = (double)(int64_t)bits / 0x1p63;
+    return fraction * (double)(1 << kind % 5);
+}
+
+static void draw_elements(vp_dtype t, void *at, int64_t n) {
+    static const int64_t special[] = {0, 1, -1, INT64_MAX, INT64_MIN, 127, 255, 32768};
+    const int size = vp__dtype[t].size;
+    for (int64_t i = 0; i < n; i++) {
+        char *p = (char *)at + i * size;
+        uint64_t word = draw() >> draw() % 64;
+        if (draw() % 8 == 0) memcpy(&word, &special[draw() % 8], sizeof word);
+        switch ((vp__class)vp__dtype[t].cls) {
+        case VP__CLASS_B: *p = (char)(draw() & 1); break;
+        case VP__CLASS_S:
+        case VP__CLASS_U: memcpy(p, &word, (size_t)size); break;
+        case VP__CLASS_F:
+        case VP__CLASS_C:
+            for (int at_byte = 0; at_byte < size;
+                 at_byte += vp__dtype[vp__dtype[t].real].size) {
+                const bool single = vp__dtype[t].real == VP_F32;
+                const double d = draw_real(single);
+                const float f = (float)d;
+                if (single)
+                    memcpy(p + at_byte, &f, sizeof f);
+                else
+                    memcpy(p + at_byte, &d, sizeof d);
+            }
+            break;
+        }
+    }
+}
+
+/* Floats without the NaN and infinity that would swallow all the rest of a sum. Elements
+ * of other types stay as they are. */
+static void draw_finite(vp_dtype t, void *at, int64_t n) {
+    const vp__class cls = (vp__class)vp__dtype[t].cls;
+    if (cls != VP__CLASS_F && cls != VP__CLASS_C) return;
+    for (int64_t i = 0; i < n * (cls == VP__CLASS_C ? 2 : 1); i++) {
+        const double d = (double)(int64_t)draw() / 0x1p62;
+        if (vp__dtype[t].real == VP_F32)
+            ((float *)at)[i] = (float)d;
+        else
+            ((double *)at)[i] = d;
+    }
+}
+
+/* A float's place among all of its type, so that neighbours differ by 1. */
+static int64_t rank_of(const char *p, bool single) {
+    if (single) {
+        int32_t bits;
+        memcpy(&bits, p, sizeof bits);
+        return bits < 0 ? -(int64_t)(bits & INT32_MAX) : bits;
+    }
+    int64_t bits;
+    memcpy(&bits, p, sizeof bits);
+    return bits < 0 ? -(bits & INT64_MAX) : bits;
+}
+
+static bool is_nan(const char *p, bool single) {
+    float f;
+    double d;
+    if (single) return memcpy(&f, p, sizeof f), f != f;
+    return memcpy(&d, p, sizeof d), d != d;
+}
+
+/* The first of n elements that differs by more than `ulps` (0: in any bit), or -1. */
+static int64_t first_difference(vp_dtype t, const void *a, const void *b, int64_t n,
+                                int64_t ulps) {
+    const vp__class cls = (vp__class)vp__dtype[t].cls;
+    const bool real = cls == VP__CLASS_F || cls == VP__CLASS_C;
+    const bool single = vp__dtype[t].real == VP_F32;
+    const int size = vp__dtype[t].size, part = real ? (single ? 4 : 8) : size;
+    const char *x = a, *y = b;
+    for (int64_t at = 0; at < n * size; at += part) {
+        if (memcmp(x + at, y + at, (size_t)part) == 0) continue;
+        if (real && is_nan(x + at, single) && is_nan(y + at, single)) continue;
+        const bool either = real && (is_nan(x + at, single) || is_nan(y + at, single));
+        if (ulps == 0 || either) return at / size;
+        const int64_t off = rank_of(x + at, single) - rank_of(y + at, single);
+        if (off > ulps || off < -ulps) return at / size;
+    }
+    return -1;
+}
+
+/* Whether a row of floats is a vector math function's. fmod is exact everywhere. */
+static bool is_vector_math(vp__op op, vp_dtype t) {
+    static const struct {
+        vp__op op;
+        const char *classes, *prim;
+    } calls[] = {
+#define VP_CALL(id, classes, prim, expression) {VP__OP_##id, #classes, #prim},
+#include "ops/ops.def"
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
+        if (calls[i].op == op && strcmp(calls[i].classes, "F") == 0)
+            return vp__dtype[t].cls == VP__CLASS_F && strcmp(calls[i].prim, "fmod") != 0;
+    return false;
+}
+
+static vp_dtype result_of(vp__op op, vp_dtype t) {
+    switch ((vp__result)vp__ops[op].result) {
+    case VP__RESULT_SAME: return t;
+    case VP__RESULT_BOOL: return VP_BOOL;
+    case VP__RESULT_REAL: return vp__dtype[t].real;
+    case VP__RESULT_INDEX: return VP_I64;
+    }
+    return t;
+}
+
+static _Alignas(64) char operand[3][MANY * 16], mask[MANY], got[MANY * 16],
+    want[MANY * 16];
+
+static void check_rows(const vp__kernels *base, const vp__kernels *k) {
+    for (int t = 0; t < VP__NDTYPES; t++) {
+        for (int i = 0; i < 3; i++) draw_elements((vp_dtype)t, operand[i], MANY);
+        draw_elements(VP_BOOL, mask, MANY);
+        for (int op = 0; op < VP__NOPS; op++) {
+            VP_CHECK_EQ(base->op[op][t] == NULL, k->op[op][t] == NULL);
+            if (!base->op[op][t]) continue;
+            const void *first = vp__ops[op].rule == VP__RULE_WHERE ? mask : operand[0];
+            base->op[op][t](want, first, operand[1], operand[2], MANY);
+            k->op[op][t](got, first, operand[1], operand[2], MANY);
+            const int64_t ulps = is_vector_math((vp__op)op, (vp_dtype)t) ? MOST_ULPS : 0;
+            const vp_dtype result = result_of((vp__op)op, (vp_dtype)t);
+            const int64_t at = first_difference(result, want, got, MANY, ulps);
+            if (at >= 0)
+                VP_FAIL("%s %s on %s differs from baseline at element %lld",
+                        vp__ops[op].name, vp__dtype[t].name, k->isa, (long long)at);
+        }
+        for (int to = 0; to < VP__NDTYPES; to++) {
+            base->cast[t][to](want, operand[0], MANY);
+            k->cast[t][to](got, operand[0], MANY);
+            const int64_t at = first_difference((vp_dtype)to, want, got, MANY, 0);
+            if (at >= 0)
+                VP_FAIL("%s to %s on %s differs from baseline at element %lld",
+                        vp__dtype[t].name, vp__dtype[to].name, k->isa, (long long)at);
+        }
+    }
+}
+
+VP_TEST_TIMEOUT(every_row_has_the_same_bits, 60) {
+    int compared = 0;
+    for (int i = 0; i < NISAS; i++) {
+        const vp__kernels *k = vp__kernels_for(isas[i]);
+        for (int round = 0; k && round < 8; round++, compared++)
+            check_rows(vp__kernels_for("baseline"), k);
+    }
+    if (compared == 0) VP_SKIP("this CPU runs baseline kernels only");
+}
+
+/* n contiguous elements, more than a chunk of them. */
+static void reduce_all(const vp__reduce_kernel *k, void *out, const char *x, int size,
+                       int64_t n) {
+    static _Alignas(64) char state[2][1024];
+    const int64_t first = n < VP__REDUCE_CHUNK ? n : VP__REDUCE_CHUNK;
+    k->block(state[0], x, first, 0);
+    if (n > first) {
+        k->block(state[1], x + first * size, n - first, first);
+        k->merge(state[0], state[1], k->lanes);
+    }
+    k->finish(out, state[0], 1);
+}
+
+/* Columns of a table whose rows are `stride` bytes apart, by block and merge. */
+static void reduce_columns(const vp__reduce_kernel *k, void *out, const char *x,
+                           int64_t stride, int64_t rows, int64_t cols) {
+    static _Alignas(64) char state[2][1 << 16];
+    for (int64_t r = 0; r < rows; r += VP__REDUCE_BLOCK) {
+        const int64_t some = rows - r < VP__REDUCE_BLOCK ? rows - r : VP__REDUCE_BLOCK;
+        k->block_cols(state[r > 0], x + r * stride, stride, some, cols, r);
+        if (r > 0) k->merge(state[0], state[1], k->lanes * cols);
+    }
+    k->finish(out, state[0], cols);
+}
+
+/* All ways to reduce these elements, one result after another; returns how many. */
+static int64_t reduce_each_way(const vp__reduce_kernel *k, char *out, vp_dtype t,
+                               vp_dtype result, const char *x, int64_t n) {
+    const int size = vp__dtype[t].size, step = vp__dtype[result].size;
+    int64_t done = 0;
+    reduce_all(k, out, x, size, n);
+    done++;
+    k->rows(out + done * step, x, 7, 701);
+    done += 7;
+    k->cols(out + done * step, x, 37 * size, 128, 33);
+    done += 33;
+    reduce_columns(k, out + done * step, x, 41 * size, 250, 37);
+    done += 37;
+    reduce_columns(k, out + done * step, x, 3 * size, 250, 1); /* every third element */
+    return done + 1;
+}
+
+VP_TEST_TIMEOUT(every_reduction_has_the_same_bits, 60) {
+    enum { N = VP__REDUCE_CHUNK + 2999, ROUNDS = 8 };
+    const vp__kernels *base = vp__kernels_for("baseline");
+    char *x = malloc(N * 16);
+    int compared = 0;
+    for (int i = 0; i < NISAS; i++) {
+        const vp__kernels *k = vp__kernels_for(isas[i]);
+        for (int t = 0; k && t < VP__NDTYPES; t++)
+            for (int round = 0; round < ROUNDS; round++) {
+                draw_elements((vp_dtype)t, x, N);
+                if (round > 0) draw_finite((vp_dtype)t, x, N);
+                for (int op = 0; op < VP__NOPS; op++) {
+                    const vp__reduce_kernel *a = &base->reduce[op][t];
+                    const vp__reduce_kernel *b = &k->reduce[op][t];
+                    if (!vp__ops[op].reduces) continue;
+                    const vp_dtype r = result_of((vp__op)op, (vp_dtype)t);
+                    const int64_t n = reduce_each_way(a, want, (vp_dtype)t, r, x, N);
+                    reduce_each_way(b, got, (vp_dtype)t, r, x, N);
+                    const int64_t at = first_difference(r, want, got, n, 0);
+                    if (at >= 0)
+                        VP_FAIL("%s of %s on %s differs from baseline in result %lld",
+                                vp__ops[op].name, vp__dtype[t].name, k->isa,
+                                (long long)at);
+                    compared++;
+                }
+            }
+    }
+    free(x);
+    if (compared == 0) VP_SKIP("this CPU runs baseline kernels only");
+}
+
+VP__LOOPS_DECLARE(baseline)
+#ifdef VP_HAVE_AVX2
+VP__LOOPS_DECLARE(avx2)
+#endif
+#ifdef VP_HAVE_AVX512
+VP__LOOPS_DECLARE(avx512)
+#endif
+
+typedef struct {
+    const char *isa;
+    const vp__scan_fn (*along)[VP__NDTYPES], (*across)[VP__NDTYPES];
+    const vp__product_fn *product;
+} loops;
+#define LOOPS(isa)                                                                       \
+    {                                                                                    \
+#isa, vp__loops_scan_along_##isa, vp__loops_scan_across_##isa,                   \
+            vp__loops_product_##isa                                                      \
+    }
+
+static const loops all_loops[] = {
+    LOOPS(baseline),
+#ifdef VP_HAVE_AVX2
+    LOOPS(avx2),
+#endif
+#ifdef VP_HAVE_AVX512
+    LOOPS(avx512),
+#endif
+};
+enum { NLOOPS = sizeof all_loops / sizeof all_loops[0] };
+
+/* Lanes one after another or side by side; returns the number of results. */
+static int64_t run_scan(const loops *l, vp_dtype t, int product, bool along, char *out) {
+    enum { N = 300, LANES = 7 };
+    const int size = vp__dtype[t].size;
+    const int64_t step = along ? size : LANES * size, lane = along ? N * size : size;
+    const vp__scan s = {.out = out,
+                        .in = operand[0],
+                        .n = N,
+                        .lanes = LANES,
+                        .out_step = step,
+                        .in_step = step,
+                        .out_lane = lane,
+                        .in_lane = lane};
+    (along ? l->along : l->across)[product][t](&s);
+    return N * LANES;
+}
+
+/* In two passes over the depth; returns the number of results. */
+static int64_t run_product(const loops *l, vp_dtype t, char *out) {
+    enum { ROWS = 13, COLS = 9, DEPTH = 21 };
+    const int size = vp__dtype[t].size;
+    vp__product p = {.out = out,
+                     .a = operand[0],
+                     .b = operand[2],
+                     .rows = ROWS,
+                     .cols = COLS,
+                     .depth = DEPTH,
+                     .out_row = COLS * size,
+                     .out_col = size,
+                     .a_row = DEPTH * size,
+                     .a_col = size,
+                     .b_row = 2 * VP__PRODUCT_BYTES,
+                     .b_im = VP__PRODUCT_BYTES,
+                     .first = true};
+    l->product[t](&p);
+    p.a = operand[1];
+    p.first = false;
+    l->product[t](&p);
+    return ROWS * COLS;
+}
+
+static void check_same(const char *what, const char *isa, vp_dtype t, int64_t n) {
+    const int64_t at = first_difference(t, want, got, n, 0);
+    if (at >= 0)
+        VP_FAIL("%s of %s on %s differs from baseline in result %lld", what,
+                vp__dtype[t].name, isa, (long long)at);
+}
+
+VP_TEST(library_loops_have_the_same_bits) {
+    int compared = 0;
+    for (int i = 1; i < NLOOPS; i++) {
+        const loops *base = &all_loops[0], *l = &all_loops[i];
+        if (!vp__kernels_for(l->isa)) continue;
+        for (int turn = 0; turn < 2 * VP__NDTYPES; turn++, compared++) {
+            const int t = turn / 2;
+            for (int j = 0; j < 3; j++) {
+                draw_elements((vp_dtype)t, operand[j], MANY);
+                if (turn % 2) draw_finite((vp_dtype)t, operand[j], MANY);
+            }
+            for (int way = 0; way < 4; way++) {
+                run_scan(base, (vp_dtype)t, way / 2, way % 2, want);
+                const int64_t n = run_scan(l, (vp_dtype)t, way / 2, way % 2, got);
+                check_same("scan", l->isa, (vp_dtype)t, n);
+            }
+            run_product(base, (vp_dtype)t, want);
+            check_same("product", l->isa, (vp_dtype)t, run_product(l, (vp_dtype)t, got));
+        }
+    }
+    if (compared == 0) VP_SKIP("this CPU runs baseline kernels only");
+}
