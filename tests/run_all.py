@@ -168,7 +168,9 @@ def test_programs():
 
 def sanitizer_env():
     return {
-        "ASAN_OPTIONS": "abort_on_error=0:detect_stack_use_after_return=1",
+        # Not detect_stack_use_after_return: gcc 12 puts 64-byte aligned locals on fake frames
+        # that are not aligned, and the AVX-512 kernels fault.
+        "ASAN_OPTIONS": "abort_on_error=0:detect_stack_use_after_return=0",
         "UBSAN_OPTIONS": "print_stacktrace=1",
         # A forked child may start threads again: that is what the fork tests test.
         "TSAN_OPTIONS": "halt_on_error=1:die_after_fork=0:second_deadlock_stack=1",
