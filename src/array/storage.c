@@ -50,7 +50,12 @@ vp__storage *vp__storage_new(int64_t bytes) {
 
 vp__storage *vp__storage_like(vp__storage *old) {
     vp__storage *s = vp__storage_new(old->bytes);
-    if (!s || !old->late) return s;
+    if (!s) return NULL;
+    /* Accesses go on counting, so that failures handed on stay in order. */
+    vp__spin_lock(&old->lock);
+    s->log.sequence = old->log.sequence;
+    vp__spin_unlock(&old->lock);
+    if (!old->late) return s;
     /* Names that have not looked at the late dims yet must find them here. */
     s->late = vp__pool_alloc(sizeof *s->late);
     if (!s->late) {
@@ -146,28 +151,38 @@ static bool is_met(const vp__poison *p, const vp__region *reader) {
            vp__region_overlaps(&p->region, reader);
 }
 
-void vp__storage_heal(vp__storage *s, uint64_t sequence) {
-    vp__region none = vp__region_none();
-    vp__storage_poison(s, NULL, &none, sequence);
+void vp__storage_heal(vp__storage *s, const vp__region *region, uint64_t sequence) {
+    for (vp__poison *p = atomic_load_explicit(&s->poison, memory_order_acquire); p;
+         p = p->next)
+        if (p->error && p->sequence < sequence && vp__region_overlaps(&p->region, region)) {
+            vp__storage_poison(s, NULL, region, sequence);
+            return;
+        }
 }
 
-/* The latest whole overwrite a reader at `sequence` has behind it; 0 if none. */
-static uint64_t healed_before(const vp__poison *p, uint64_t sequence) {
-    uint64_t latest = 0;
-    for (; p; p = p->next)
-        if (!p->error && p->sequence < sequence && p->sequence > latest)
-            latest = p->sequence;
-    return latest;
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Whether what a reader at `sequence` sees of a failed write has been written again since.
+ * Healing regions have no gaps. */
+static bool is_healed(const vp__poison *first, const vp__poison *p,
+                      const vp__region *reader, uint64_t sequence) {
+    int64_t lo = larger(p->region.lo, reader->lo), hi = smaller(p->region.hi, reader->hi);
+    for (const vp__poison *h = first; h; h = h->next)
+        if (!h->error && h->sequence > p->sequence && h->sequence < sequence &&
+            h->region.lo <= lo && h->region.hi >= hi)
+            return true;
+    return false;
 }
 
 vp__error *vp__storage_error(vp__storage *s, const vp__region *region,
                              uint64_t sequence) {
     vp__poison *found = NULL,
                *first = atomic_load_explicit(&s->poison, memory_order_acquire);
-    uint64_t healed = healed_before(first, sequence);
     for (vp__poison *p = first; p; p = p->next)
-        if (p->error && p->sequence >= healed && p->sequence < sequence &&
-            is_met(p, region) && (!found || p->sequence < found->sequence))
+        if (p->error && p->sequence < sequence && is_met(p, region) &&
+            (!found || p->sequence < found->sequence) &&
+            !is_healed(first, p, region, sequence))
             found = p;
     return found ? found->error : NULL;
 }
@@ -181,11 +196,10 @@ vp__error *vp__storage_failure(vp__storage *s) {
 }
 
 void vp__storage_copy_poison(vp__storage *to, vp__storage *from, uint64_t sequence) {
-    vp__poison *first = atomic_load_explicit(&from->poison, memory_order_acquire);
-    uint64_t healed = healed_before(first, sequence);
-    for (vp__poison *p = first; p; p = p->next)
-        if (p->error && p->sequence >= healed && p->sequence < sequence)
-            vp__storage_poison(to, vp__error_retain(p->error), &p->region, 0);
+    for (vp__poison *p = atomic_load_explicit(&from->poison, memory_order_acquire); p;
+         p = p->next)
+        if (p->sequence < sequence)
+            vp__storage_poison(to, vp__error_retain(p->error), &p->region, p->sequence);
 }
 
 /* Counts one more buffer whose version this is. A storage nobody else knows, as nearly all

@@ -30,7 +30,7 @@ typedef struct vp__remote {
 enum { VP__HOME_ON_DEVICE = -2 };
 
 /* A failed write: everything that reads this region from `sequence` on is poisoned. Without
- * an error it is the mark of a whole overwrite, which hides what failed before it. */
+ * an error it is the mark of a later write, which hides what failed before it there. */
 typedef struct vp__poison {
     struct vp__poison *next;
     vp__error *error;
@@ -127,8 +127,9 @@ static inline bool vp__storage_is_sized(vp__storage *s) {
 /* Marks a region as failed from access number `sequence` on; takes over the error. */
 void vp__storage_poison(vp__storage *s, vp__error *error, const vp__region *region,
                         uint64_t sequence);
-/* Notes that the write number `sequence` replaces everything. */
-void vp__storage_heal(vp__storage *s, uint64_t sequence);
+/* Notes that the write number `sequence`, with which all earlier ones are over that it
+ * overlaps, has replaced every byte of the region: failures there are history. */
+void vp__storage_heal(vp__storage *s, const vp__region *region, uint64_t sequence);
 /* The error a read of this region at `sequence` meets, not retained; NULL if none. Of
  * several the earliest. */
 vp__error *vp__storage_error(vp__storage *s, const vp__region *region, uint64_t sequence);

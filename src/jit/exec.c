@@ -122,6 +122,7 @@ static void flat_leaf(const vp__kernels *k, const vp__kernel *kernel,
 void vp__exec_flat(const vp__kernel *kernel, void *const *leaf_data, void *out, int64_t n,
                    void *scratch) {
     const vp__kernels *k = vp__kernels_get();
+    if (n == 0) return; /* addresses may be NULL then */
     if (kernel->ninstrs == 0) {
         flat_leaf(k, kernel, leaf_data, out, n);
         return;

@@ -29,6 +29,12 @@ vp__error *vp__issue_run_now(const vp__segment *seg, vp__expr *const *leaves,
 vp__node *vp__issue_node(vp__expr *e, const vp__segment *seg, vp__expr *const *leaves,
                          int target_ndim);
 
+/* A view of a storage was written whole; if it has no gaps, what had failed there before does
+ * not count any more. */
+void vp__target_written(vp__storage *s, vp_dtype dtype, int ndim, const int64_t *dims,
+                        const int64_t *strides, const vp__region *region,
+                        uint64_t sequence);
+
 vp__error *vp__issue_no_memory(const char *where);
 void vp__value_init(vp__value *v, const vp__expr *e);
 

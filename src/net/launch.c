@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/launch.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "array/pool.h"
@@ -27,6 +26,10 @@ struct vp__launching {
     vp__replica *in[];                    /* of each input, as far as found */
 };
 
+static size_t launching_bytes(int operands) {
+    return sizeof(struct vp__launching) + (size_t)operands * sizeof(vp__replica *);
+}
+
 bool vp__launch_is_possible(const vp__node *n) {
     if (!n->work->device_part || n->error) return false;
     if (!n->is_put && n->result->bytes == 0) return false;
@@ -47,7 +50,7 @@ void vp__launch_end(vp__node *n) {
         if (l->temp[i]) vp__replica_release(l->temp[i]);
     if (l->out) vp__replica_release(l->out);
     n->launching = NULL;
-    free(l);
+    vp__pool_free(l, launching_bytes(l->operands));
 }
 
 /* The device cannot do it after all. */
@@ -203,8 +206,9 @@ static bool on_device(vp__node *n) {
     if (n->error || vp__node_inherited(n)) return false;
     struct vp__launching *l = n->launching;
     if (!l) {
-        l = calloc(1, sizeof *l + (size_t)n->ninputs * sizeof(vp__replica *));
+        l = vp__pool_alloc(launching_bytes(n->ninputs));
         if (!l) return false;
+        memset(l, 0, launching_bytes(n->ninputs));
         l->node = n;
         l->operands = n->ninputs;
         n->launching = l;

@@ -75,7 +75,6 @@ vp__storage *vp__prepare_write(vp__buffer *b, const vp__region *region, bool who
     bool captured = vp__storage_captures(s) > (uint32_t)own_captures;
     bool readers = vp__log_has_readers(&s->log, region);
     bool busy = vp__log_conflicts(&s->log, true, region);
-    uint64_t next = s->log.sequence; /* of the write that comes now */
     vp__spin_unlock(&s->lock);
     /* A whole overwrite also leaves an earlier failure behind. */
     bool failed = atomic_load_explicit(&s->poison, memory_order_acquire) != NULL;
@@ -90,9 +89,6 @@ vp__storage *vp__prepare_write(vp__buffer *b, const vp__region *region, bool who
             return NULL;
         }
         s = fresh;
-    } else if (whole && (busy || failed)) {
-        vp__storage_heal(s,
-                         next); /* borrowed: the same memory, without the old failures */
     }
     vp__storage_retain(s);
     vp__spin_unlock(&b->lock);
@@ -134,6 +130,14 @@ static vp__error *put_now(const vp__target *t, vp__storage *s, vp__expr *value,
     return error;
 }
 
+void vp__target_written(vp__storage *s, vp_dtype dtype, int ndim, const int64_t *dims,
+                        const int64_t *strides, const vp__region *region,
+                        uint64_t sequence) {
+    if (atomic_load_explicit(&s->poison, memory_order_acquire) &&
+        vp__layout_is_dense(ndim, dims, strides, vp__dtype[dtype].size))
+        vp__storage_heal(s, region, sequence);
+}
+
 /* Enters the write if it need not wait. */
 static vp__group *enter_if_free(vp__storage *s, const vp__region *r, uint64_t *sequence) {
     vp__spin_lock(&s->lock);
@@ -145,9 +149,12 @@ static vp__group *enter_if_free(vp__storage *s, const vp__region *r, uint64_t *s
 }
 
 /* Ends a write that ran on this thread: its error poisons what it should have written. */
-static void end_write(vp__group *g, vp__storage *s, const vp__region *region,
-                      uint64_t sequence, vp__error *error) {
-    if (error) vp__storage_poison(s, error, region, sequence);
+static void end_write(vp__group *g, vp__storage *s, const vp__target *t,
+                      const vp__region *region, uint64_t sequence, vp__error *error) {
+    if (error)
+        vp__storage_poison(s, error, region, sequence);
+    else
+        vp__target_written(s, t->dtype, t->ndim, t->dims, t->strides, region, sequence);
     vp__remote_forget(s);
     vp__observe_end(g);
 }
@@ -166,7 +173,7 @@ static bool put_segment(const vp__segment *seg, vp__expr *const *leaves, vp__exp
     if (!g) return false;
     vp__error_retain(error);
     if (!error) error = put_now(t, s, value, seg, leaves, in_place);
-    end_write(g, s, region, sequence, error);
+    end_write(g, s, t, region, sequence, error);
     return true;
 }
 
@@ -182,7 +189,7 @@ static bool put_flat(vp__flat *f, vp__expr *value, const vp__target *t, vp__stor
     if (!error && !vp__storage_allocate(s)) error = vp__issue_no_memory(value->where);
     char *to = atomic_load_explicit(&s->host, memory_order_relaxed) + t->offset;
     if (!error) error = vp__flat_run(f, value, NULL, to);
-    end_write(g, s, region, sequence, error);
+    end_write(g, s, t, region, sequence, error);
     return true;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/remote.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "array/pool.h"
@@ -32,7 +31,7 @@ void vp__replica_release(vp__replica *r) {
     /* acq_rel: the last one frees what the others have used. */
     if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1) return;
     r->device->driver->release(r->device, r->memory, r->bytes);
-    free(r);
+    vp__pool_free(r, sizeof *r);
 }
 
 static vp__replica *retained(vp__replica *r) {
@@ -41,13 +40,14 @@ static vp__replica *retained(vp__replica *r) {
 }
 
 vp__replica *vp__replica_new(vp__device *device, size_t bytes) {
-    vp__replica *r = calloc(1, sizeof *r);
+    vp__replica *r = vp__pool_alloc(sizeof *r);
     if (!r) return NULL;
+    memset(r, 0, sizeof *r);
     r->device = device;
     r->bytes = bytes;
     r->memory = device->driver->allocate(device, bytes);
     if (!r->memory) {
-        free(r);
+        vp__pool_free(r, sizeof *r);
         return NULL;
     }
     atomic_init(&r->refs, 1);
@@ -72,13 +72,14 @@ static void forget(vp__replica *list) {
 
 static void destroy(vp__remote *m) {
     forget(((remote *)m)->replicas);
-    free(m);
+    vp__pool_free(m, sizeof(remote));
 }
 
 /* The remote part, made if there is none; NULL without memory. The lock is held. */
 static remote *make_remote(vp__storage *s, bool on_host) {
     remote *m = remote_part(s);
-    if (m || !(m = calloc(1, sizeof *m))) return m;
+    if (m || !(m = vp__pool_alloc(sizeof *m))) return m;
+    memset(m, 0, sizeof *m);
     m->base.destroy = destroy;
     atomic_init(&m->base.host, NULL);
     if (on_host) vp__waitlist_close(&m->base.host);

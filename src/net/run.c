@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "lib/lib.h"
 #include "net/cost.h"
+#include "net/issue.h"
 #include "net/launch.h"
 #include "net/node.h"
 #include "trace/trace.h"
@@ -37,6 +38,9 @@ static void complete(vp__core *core, vp__node *n) {
     if (n->error) {
         vp__storage_poison(n->result, n->error, &n->write_region, n->write_sequence);
         n->error = NULL;
+    } else if (n->is_put && !n->work->stores_only) {
+        vp__target_written(n->result, n->dtype, n->target_ndim, n->target_dims,
+                           n->target_strides, &n->write_region, n->write_sequence);
     }
     if (n->temporary) vp__pool_free(n->temporary, (size_t)n->temporary_bytes);
     if (n->work->deinit) n->work->deinit(n);
