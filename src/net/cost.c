@@ -160,8 +160,11 @@ void vp__cost_unbook(vp__node *n) {
 
 void vp__cost_place(vp__node *n) {
     n->home = choose_core(n);
-    n->cost = n->estimate * (float)factor(NULL, n->key);
-    n->device = vp__device_count ? choose_device(n) : NULL;
+    n->device = NULL;
+    if (vp__device_count) {
+        n->cost = n->estimate * (float)factor(NULL, n->key);
+        n->device = choose_device(n);
+    }
     vp__cost_book(n);
 }
 

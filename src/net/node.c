@@ -95,20 +95,22 @@ vp__error *vp__node_no_memory(const vp__node *n) {
                          n->name);
 }
 
-/* Ends the attaching of `waits` waiters to one counter; its progress mark stays. */
-static void attached(vp__node *n, vp__wait what, int waits) {
+/* Ends the attaching of `waits` waiters to one counter, of which `marks` of the node's own
+ * stay; returns how many signals are still to come. */
+static int attached(vp__node *n, vp__wait what, int waits, int marks) {
     _Atomic int32_t *count = &n->waits[what];
-    if (waits) {
-        /* acq_rel: like the signals that may have come already. */
-        atomic_fetch_sub_explicit(count, VP__ATTACHING - 1 - waits, memory_order_acq_rel);
-        return;
-    }
+    int drop = VP__ATTACHING - waits - marks;
+    if (waits) /* acq_rel: like the signals that may have come already */
+        return atomic_fetch_sub_explicit(count, drop, memory_order_acq_rel) - drop;
     /* Nobody knows of the counter yet, so that it can be set in two steps. */
-    int now = atomic_load_explicit(count, memory_order_relaxed);
-    atomic_store_explicit(count, now - (VP__ATTACHING - 1), memory_order_relaxed);
+    int left = atomic_load_explicit(count, memory_order_relaxed) - drop;
+    atomic_store_explicit(count, left, memory_order_relaxed);
+    return left;
 }
 
-__attribute__((flatten)) static void enter_reads(vp__node *n) {
+/* Enters the reads; returns how many signals of them the node has to wait for, and leaves the
+ * counter as it is. */
+__attribute__((flatten)) static int enter_reads(vp__node *n) {
     int waits = 0;
     for (int i = 0; i < n->ninputs; i++) {
         vp__input *in = &n->in[i];
@@ -123,7 +125,7 @@ __attribute__((flatten)) static void enter_reads(vp__node *n) {
         if (in->captured) vp__storage_uncapture(in->storage);
         if (!in->group) vp__node_fail(n, vp__node_no_memory(n));
     }
-    attached(n, VP__WAIT_INPUT, waits);
+    return waits;
 }
 
 static void enter_write(vp__node *n) {
@@ -132,7 +134,7 @@ static void enter_write(vp__node *n) {
     if (!n->is_put) {
         /* Nobody else knows the storage yet: no lock, nothing to wait for. */
         n->write = vp__log_begin(&s->log);
-        attached(n, VP__WAIT_STORE, 0);
+        attached(n, VP__WAIT_STORE, 0, 1);
         return;
     }
     vp__spin_lock(&s->lock);
@@ -145,7 +147,7 @@ static void enter_write(vp__node *n) {
         vp__storage_poison(s, vp__node_no_memory(n), &n->write_region, n->write_sequence);
         vp__node_fail(n, vp__node_no_memory(n));
     }
-    attached(n, VP__WAIT_STORE, waits);
+    attached(n, VP__WAIT_STORE, waits, 1);
 }
 
 /* Attaches the node to a stage list of every input that has not reached that stage. */
@@ -164,7 +166,7 @@ static void wait_for_stage(vp__node *n, vp__wait what) {
         else
             vp__waiter_free(w);
     }
-    attached(n, what, waits);
+    attached(n, what, waits, 1);
 }
 
 vp__error *vp__node_inherited(const vp__node *n) {
@@ -260,7 +262,8 @@ static void sized(vp__node *n) {
     vp__node_signal(n, VP__WAIT_CONFIG);
 }
 
-static void placed(vp__node *n) {
+/* Chooses where the node runs, and tells. */
+static void place(vp__node *n) {
     vp__cost_place(n);
     int home = n->device ? VP__HOME_ON_DEVICE - n->device->index : n->home;
     if (!n->is_put)
@@ -272,7 +275,15 @@ static void placed(vp__node *n) {
     if (!n->is_put && n->result->late)
         vp__signals_deliver(vp__core_self(),
                             vp__waitlist_close(&n->result->late->configured));
-    vp__node_signal(n, VP__WAIT_INPUT);
+}
+
+static void ready(vp__node *n) {
+    if (vp__device_count && vp__launch_or_fetch(n)) return;
+    vp__core *core = vp__core_self();
+    vp__trace(VP__TR_READY, n->id, n->name, 0);
+    n->next = NULL;
+    *core->ready_end = n;
+    core->ready_end = &n->next;
 }
 
 static bool inputs_configured(const vp__node *n) {
@@ -296,26 +307,20 @@ void vp__node_submit(vp__node *n) {
         vp__storage_retain(n->result);
     else
         vp__storage_retain_new(n->result);
-    enter_reads(n);
+    int waits = enter_reads(n);
     enter_write(n);
     if (n->is_sized && inputs_configured(n)) {
+        /* All in one step, and the counter of the inputs is touched once. */
         vp__trace(VP__TR_SIZED, n->id, n->name, (uint64_t)n->result->bytes);
         promise(n);
-        placed(n);
+        place(n);
+        if (attached(n, VP__WAIT_INPUT, waits, 0) == 0) ready(n);
     } else {
+        attached(n, VP__WAIT_INPUT, waits, 1);
         wait_for_stage(n, VP__WAIT_SIZE);
         vp__node_signal(n, VP__WAIT_SIZE);
     }
     vp__ready_take(core, false);
-}
-
-static void ready(vp__node *n) {
-    if (vp__device_count && vp__launch_or_fetch(n)) return;
-    vp__core *core = vp__core_self();
-    vp__trace(VP__TR_READY, n->id, n->name, 0);
-    n->next = NULL;
-    *core->ready_end = n;
-    core->ready_end = &n->next;
 }
 
 void vp__node_signal(vp__node *n, int what) {
@@ -327,7 +332,10 @@ void vp__node_signal(vp__node *n, int what) {
         return;
     switch ((vp__wait)what) {
     case VP__WAIT_SIZE: sized(n); break;
-    case VP__WAIT_CONFIG: placed(n); break;
+    case VP__WAIT_CONFIG:
+        place(n);
+        vp__node_signal(n, VP__WAIT_INPUT);
+        break;
     case VP__WAIT_INPUT: ready(n); break;
     case VP__WAIT_STORE: vp__node_store(n); break;
     case VP__NWAITS: break;
