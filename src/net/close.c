@@ -26,25 +26,45 @@ void vp__value_release(vp__value *v) {
     v->error = NULL;
 }
 
-/* Whether every leaf can be read now. The leaves are captured, so nobody starts to write
- * them before the expression is gone. */
-bool vp__issue_leaves_ready(vp__expr *const *leaves, int n) {
-    for (int i = 0; i < n; i++) {
-        vp__expr *e = leaves[i];
+bool vp__reads_enter(vp__reads *r, vp__storage *s, const vp__region *region) {
+    vp__spin_lock(&s->lock);
+    vp__group *g = vp__log_try(&s->log, false, region);
+    bool there = vp__storage_is_on_host(s);
+    vp__spin_unlock(&s->lock);
+    if (g) r->group[r->count++] = g;
+    return g && there;
+}
+
+void vp__reads_end(vp__reads *r) {
+    for (int i = 0; i < r->count; i++) vp__observe_end(r->group[i]);
+    r->count = 0;
+    /* release pairs with announce_issuer: what was read has been read. */
+    atomic_store_explicit(&r->core->reading, false, memory_order_release);
+}
+
+static bool is_there(vp__storage *s, const vp__region *region) {
+    vp__spin_lock(&s->lock);
+    bool ready = !vp__log_conflicts(&s->log, false, region) && vp__storage_is_on_host(s);
+    vp__spin_unlock(&s->lock);
+    return ready;
+}
+
+bool vp__reads_begin(vp__reads *r, vp__expr *const *leaves, int n) {
+    bool alone = vp__reads_alone(r), ready = true;
+    for (int i = 0; i < n && ready; i++) {
+        const vp__expr *e = leaves[i];
+        if (!e) continue;
         vp__storage *s = e->storage;
-        if (vp__log_is_empty(&s->log)) {
-            if (vp__storage_is_on_host(s)) continue;
-            return false;
+        if (alone && vp__log_is_empty(&s->log)) {
+            ready = vp__storage_is_on_host(s);
+            continue;
         }
-        vp__region r = vp__region_of(e->offset, e->ndim, e->dims, e->strides,
-                                     vp__dtype[e->dtype].size);
-        vp__spin_lock(&s->lock);
-        bool ready =
-            !vp__log_conflicts(&s->log, false, &r) && vp__storage_is_on_host(s);
-        vp__spin_unlock(&s->lock);
-        if (!ready) return false;
+        vp__region region = vp__region_of(e->offset, e->ndim, e->dims, e->strides,
+                                          vp__dtype[e->dtype].size);
+        ready = alone ? is_there(s, &region) : vp__reads_enter(r, s, &region);
     }
-    return true;
+    if (!ready) vp__reads_end(r);
+    return ready;
 }
 
 /* Everything before an inline run is done, so what counts is all poison up to now (but not
@@ -179,8 +199,9 @@ __attribute__((flatten)) static void close_flat(vp__expr *e, vp__value *out) {
     out->storage = s;
     for (int i = 0; i < e->ndim; i++) out->dims[i] = e->dims[i];
     vp__flat_strides(e, out->strides);
-    if (s && vp__issue_is_tiny(e) && vp__flat_ready(&f)) {
+    if (s && vp__issue_is_tiny(e) && vp__flat_begin(&f)) {
         run_flat(&f, e, s);
+        vp__reads_end(&f.reads);
     } else if (!s || !submit_flat(&f, e, s)) {
         if (s) vp__storage_release(s);
         out->storage = NULL;
@@ -205,7 +226,8 @@ static void close_segment(vp__expr *e, vp__value *out) {
         return;
     }
     out->storage = s;
-    if (vp__issue_is_tiny(e) && vp__issue_leaves_ready(leaves, seg.nleaves)) {
+    vp__reads reads;
+    if (vp__issue_is_tiny(e) && vp__reads_begin(&reads, leaves, seg.nleaves)) {
         vp__error *error = vp__issue_leaf_error(leaves, seg.nleaves);
         if (error) {
             memcpy(out->dims, e->dims, (size_t)e->ndim * sizeof(int64_t));
@@ -215,6 +237,7 @@ static void close_segment(vp__expr *e, vp__value *out) {
         } else {
             error = vp__issue_run_now(&seg, leaves, out, s, NULL, NULL, e->where);
         }
+        vp__reads_end(&reads);
         if (error) {
             vp__region all = vp__region_all();
             vp__storage_poison(s, error, &all, 0);

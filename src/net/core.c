@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@ vp__core *vp__cores[VP__MAX_CORES];
 _Atomic int vp__core_count;
 int vp__placeable = 1;
 _Atomic bool vp__workers_pause;
+_Atomic bool vp__many_issuers;
 
 /* Values of `parked`. */
 enum { AWAKE, NAPPING, ASLEEP };
@@ -72,6 +74,18 @@ vp__core *vp__core_new(void) {
     return c;
 }
 
+/* Another thread begins to issue: waits until nobody reads arrays in the belief of being the
+ * only one. The barrier makes every other thread's next look at vp__many_issuers see it, or
+ * its `reading` be seen here (the asymmetric form of Dekker's pattern). */
+static void announce_issuer(void) {
+    if (atomic_exchange_explicit(&vp__many_issuers, true, memory_order_seq_cst)) return;
+    syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+    int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
+    for (int i = 0; i < count; i++)
+        while (atomic_load_explicit(&vp__cores[i]->reading, memory_order_acquire))
+            sched_yield();
+}
+
 /* A free record for a calling thread: core 0 if it is free, or one beyond the workers'. */
 static vp__core *adopt(void) {
     vp__net_init();
@@ -87,6 +101,7 @@ static vp__core *adopt(void) {
         atomic_store_explicit(&c->used, true, memory_order_relaxed);
     pthread_mutex_unlock(&making);
     if (c) pthread_setspecific(leaving, c);
+    if (c && c->index != 0) announce_issuer();
     return c;
 }
 

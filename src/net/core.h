@@ -35,6 +35,7 @@ typedef struct vp__core {
     _Atomic(vp__node *) inbox;
     _Atomic int64_t ahead; /* nanoseconds of work placed here and not finished */
     _Atomic bool busy;     /* running a node: something in flight makes progress */
+    _Atomic bool reading;  /* its thread reads arrays outside the net; see below */
     _Atomic int parked;    /* futex word: not 0 while its thread sleeps or is about to */
     void *scratch;         /* for kernels */
     void *plan;            /* for a loop plan made and used at once */
@@ -54,6 +55,11 @@ extern int vp__placeable;          /* cores nodes may be placed on: VP_THREADS *
  * issuing than there may be records, waits for another thread to end. */
 vp__core *vp__core_self(void);
 vp__core *vp__core_new(void);
+
+/* Whether several threads have issued. What runs on the calling thread at once reads arrays
+ * without entering their logs: nobody else can write them meanwhile. That holds as long as
+ * one thread issues, and stops before a second one gets its core. */
+extern _Atomic bool vp__many_issuers;
 
 /* Adds one to a counter of one's own core: a plain increment, atomic only so that readers
  * see whole values. */

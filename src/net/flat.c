@@ -76,9 +76,18 @@ static inline vp__region leaf_region(const vp__expr *l) {
                  : vp__region_of_nothing();
 }
 
-/* The leaves are captured, so nobody starts to write them before the expression is gone. */
-bool vp__flat_ready(const vp__flat *f) {
-    if (f->quiet) return true;
+/* Reads of everything, entered because another thread might write it. */
+__attribute__((noinline)) static bool enter_all(vp__flat *f) {
+    for (int i = 0; i < f->kernel.nleaves; i++) {
+        if (!f->leaf[i]) continue;
+        vp__region r = leaf_region(f->leaf[i]);
+        if (!vp__reads_enter(&f->reads, f->leaf[i]->storage, &r)) return false;
+    }
+    f->quiet = false; /* what was found before may be another's by now */
+    return true;
+}
+
+static bool all_there(const vp__flat *f) {
     for (int i = 0; i < f->kernel.nleaves; i++) {
         const vp__expr *l = f->leaf[i];
         if (!l) continue;
@@ -93,6 +102,13 @@ bool vp__flat_ready(const vp__flat *f) {
         if (!vp__storage_is_on_host(l->storage)) return false;
     }
     return true;
+}
+
+bool vp__flat_begin(vp__flat *f) {
+    bool ready =
+        vp__reads_alone(&f->reads) ? f->quiet || all_there(f) : enter_all(f);
+    if (!ready) vp__reads_end(&f->reads);
+    return ready;
 }
 
 vp__error *vp__flat_error(const vp__flat *f) {

@@ -8,6 +8,7 @@
 #define VP_NET_FLAT_H
 
 #include "jit/kernel.h"
+#include "net/issue.h"
 #include "net/net.h"
 
 typedef struct {
@@ -15,6 +16,7 @@ typedef struct {
     bool poisoned; /* then, whether any of them may have failed */
     vp__expr *leaf[VP__KERNEL_LEAVES]; /* NULL: a constant */
     void *data[VP__KERNEL_LEAVES];     /* and where the others are, if quiet */
+    vp__reads reads;
     vp__kernel kernel;
 } vp__flat;
 
@@ -25,8 +27,8 @@ static inline bool vp__flat_is(const vp__expr *e) {
 
 void vp__flat_build(vp__flat *f, vp__expr *e);
 
-/* Whether every leaf can be read now. */
-bool vp__flat_ready(const vp__flat *f);
+/* Begins to read the leaves if all are there; to be ended by vp__reads_end. */
+bool vp__flat_begin(vp__flat *f);
 
 /* The error it inherits, not retained; NULL if none. To be asked before its own write is
  * entered anywhere. */

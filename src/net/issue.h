@@ -11,9 +11,30 @@
 /* Whether the segment is small enough to run on the caller. */
 bool vp__issue_is_tiny(const vp__expr *e);
 
-/* Whether every leaf can be read now. The leaves are captured, so nobody starts to write
- * them before the expression is gone. */
-bool vp__issue_leaves_ready(vp__expr *const *leaves, int n);
+/* Reads of leaves that happen at once, on the calling thread. */
+typedef struct {
+    vp__core *core;
+    int count; /* entered in logs: */
+    vp__group *group[VP__KERNEL_LEAVES];
+} vp__reads;
+
+/* Begins to read the leaves (NULL: skipped) if all of them are there; false, and nothing
+ * begun, if not. */
+bool vp__reads_begin(vp__reads *r, vp__expr *const *leaves, int n);
+void vp__reads_end(vp__reads *r);
+
+/* In parts. The first says whether this thread is alone; then nobody starts to write what it
+ * has captured, and to look whether everything is there is enough. If not, reads are
+ * entered. */
+static inline bool vp__reads_alone(vp__reads *r) {
+    r->core = vp__core_self();
+    r->count = 0;
+    /* relaxed, and only the compiler is held: announce_issuer's barrier orders the two. */
+    atomic_store_explicit(&r->core->reading, true, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    return !atomic_load_explicit(&vp__many_issuers, memory_order_relaxed);
+}
+bool vp__reads_enter(vp__reads *r, vp__storage *s, const vp__region *region);
 
 /* The error an inline run inherits, not retained; NULL if none. */
 vp__error *vp__issue_leaf_error(vp__expr *const *leaves, int n);

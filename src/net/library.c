@@ -22,10 +22,15 @@ static bool input_ready(const vp__input *in) {
     return ready;
 }
 
-static bool inputs_ready(const vp__node *n) {
-    for (int i = 0; i < n->ninputs; i++)
-        if (!input_ready(&n->in[i])) return false;
-    return true;
+/* Begins to read the inputs if all are there. */
+static bool inputs_begin(vp__reads *r, const vp__node *n) {
+    bool alone = vp__reads_alone(r), ready = alone || n->ninputs <= VP__KERNEL_LEAVES;
+    for (int i = 0; i < n->ninputs && ready; i++) {
+        const vp__input *in = &n->in[i];
+        ready = input_ready(in) && (alone || vp__reads_enter(r, in->storage, &in->region));
+    }
+    if (!ready) vp__reads_end(r);
+    return ready;
 }
 
 static bool is_small(const vp__node *n) {
@@ -162,8 +167,10 @@ void vp__library_issue(const vp__lib_params *p, vp_dtype dtype, int nin, vp__exp
         memcpy(out->dims, n->dims, (size_t)ndim * sizeof(int64_t));
         memcpy(out->strides, n->strides, (size_t)ndim * sizeof(int64_t));
     }
-    if (is_small(n) && inputs_ready(n)) {
+    vp__reads reads;
+    if (is_small(n) && inputs_begin(&reads, n)) {
         run_now(n);
+        vp__reads_end(&reads);
         end_now(n, 0);
         vp__error *failed = vp__storage_failure(s);
         if (failed) {
@@ -213,14 +220,17 @@ vp__error *vp__library_put(const vp__lib_params *p, const vp__target *t,
     memcpy(n->target_strides, t->strides, (size_t)t->ndim * sizeof(int64_t));
     vp__group *g = NULL;
     uint64_t sequence = 0;
-    if (is_small(n) && inputs_ready(n)) {
+    vp__reads reads;
+    if (is_small(n) && inputs_begin(&reads, n)) {
         vp__spin_lock(&s->lock);
         sequence = s->log.sequence;
         if (vp__storage_is_on_host(s)) g = vp__log_try(&s->log, true, region);
         vp__spin_unlock(&s->lock);
+        if (!g) vp__reads_end(&reads);
     }
     if (g) {
         run_now(n);
+        vp__reads_end(&reads);
         end_now(n, sequence);
         vp__remote_forget(s);
         vp__observe_end(g);
@@ -251,8 +261,10 @@ bool vp__copy_storage(vp__storage *to, vp__storage *from, const char *where) {
     n->write_region = vp__region_all();
     const vp__config *config = vp__config_get();
     bool small = config->sync || (config->inline_nodes && bytes <= vp__tuning.copy_bytes);
-    if (small && inputs_ready(n)) {
+    vp__reads reads;
+    if (small && inputs_begin(&reads, n)) {
         run_now(n);
+        vp__reads_end(&reads);
         end_now(n, 0);
     } else {
         vp__node_submit(n);

@@ -163,34 +163,39 @@ static void end_write(vp__group *g, vp__storage *s, const vp__target *t,
 static bool put_segment(const vp__segment *seg, vp__expr *const *leaves, vp__expr *value,
                         const vp__target *t, vp__storage *s, const vp__region *region,
                         bool in_place) {
-    if (!vp__issue_is_tiny(value) || !vp__issue_leaves_ready(leaves, seg->nleaves))
+    vp__reads reads;
+    if (!vp__issue_is_tiny(value) || !vp__reads_begin(&reads, leaves, seg->nleaves))
         return false;
     vp__error *error = value->kind == VP__EXPR_POISON
                            ? value->error
                            : vp__issue_leaf_error(leaves, seg->nleaves);
     uint64_t sequence;
     vp__group *g = enter_if_free(s, region, &sequence);
-    if (!g) return false;
-    vp__error_retain(error);
-    if (!error) error = put_now(t, s, value, seg, leaves, in_place);
-    end_write(g, s, t, region, sequence, error);
-    return true;
+    if (g) {
+        vp__error_retain(error);
+        if (!error) error = put_now(t, s, value, seg, leaves, in_place);
+        end_write(g, s, t, region, sequence, error);
+    }
+    vp__reads_end(&reads);
+    return g != NULL;
 }
 
 /* The same for a flat loop straight into the target. */
 static bool put_flat(vp__flat *f, vp__expr *value, const vp__target *t, vp__storage *s,
                      const vp__region *region) {
-    if (!vp__issue_is_tiny(value) || !vp__flat_ready(f)) return false;
+    if (!vp__issue_is_tiny(value) || !vp__flat_begin(f)) return false;
     vp__error *error = vp__flat_error(f);
     uint64_t sequence;
     vp__group *g = enter_if_free(s, region, &sequence);
-    if (!g) return false;
-    vp__error_retain(error);
-    if (!error && !vp__storage_allocate(s)) error = vp__issue_no_memory(value->where);
-    char *to = atomic_load_explicit(&s->host, memory_order_relaxed) + t->offset;
-    if (!error) error = vp__flat_run(f, value, NULL, to);
-    end_write(g, s, t, region, sequence, error);
-    return true;
+    if (g) {
+        vp__error_retain(error);
+        if (!error && !vp__storage_allocate(s)) error = vp__issue_no_memory(value->where);
+        char *to = atomic_load_explicit(&s->host, memory_order_relaxed) + t->offset;
+        if (!error) error = vp__flat_run(f, value, NULL, to);
+        end_write(g, s, t, region, sequence, error);
+    }
+    vp__reads_end(&f->reads);
+    return g != NULL;
 }
 
 /* Whether the target has the layout of the value's leaves. */
