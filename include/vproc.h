@@ -33,6 +33,9 @@
 #ifndef VPROC_H
 #define VPROC_H
 
+/* Parts of this file are generated, and clang-format 14 tears _Generic apart. */
+/* clang-format off */
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -40,7 +40,8 @@ static int64_t in_use, strays, commands;
 static int mood(int n) {
     static _Atomic uint32_t state = 1;
     /* relaxed: numbers that two threads share are as good. */
-    uint32_t x = atomic_load_explicit(&state, memory_order_relaxed) * 1664525u + 1013904223u;
+    uint32_t x =
+        atomic_load_explicit(&state, memory_order_relaxed) * 1664525u + 1013904223u;
     atomic_store_explicit(&state, x, memory_order_relaxed);
     return (int)((x >> 8) % (uint32_t)n);
 }
@@ -147,7 +148,8 @@ static void unload(vp__device *d, void *loaded) {
 static void pass(double ns) {
     if (ns < 1) return;
     uint64_t start = vp__clock_ticks();
-    struct timespec t = {(time_t)(ns / 1e9), (long)(ns - 1e9 * (double)(time_t)(ns / 1e9))};
+    struct timespec t = {(time_t)(ns / 1e9),
+                         (long)(ns - 1e9 * (double)(time_t)(ns / 1e9))};
     if (ns > 100000) nanosleep(&t, NULL);
     while ((double)vp__clock_ns(vp__clock_ticks() - start) < ns) {}
 }

@@ -140,7 +140,8 @@ VP_TEST(views_are_brought_without_their_neighbours) {
     vp_array column = vp_let(vp_add(vp_get(m, VP_ALL, 7), 0.0));
     vp_array back = vp_let(vp_add(vp_get(m, 0, vp_every(-50)), 0.0));
     vp_array sum = vp_let(vp_sum(vp_get(m, vp_range(0, 2), vp_range(0, 3))));
-    vp_array both = vp_let(vp_add(vp_get(m, vp_range(0, 2), vp_range(0, 1)), vp_get(m, 0)));
+    vp_array both =
+        vp_let(vp_add(vp_get(m, vp_range(0, 2), vp_range(0, 1)), vp_get(m, 0)));
     double expected[200];
     for (int i = 0; i < 200; i++) expected[i] = 600 + i;
     VP_CHECK_ARRAY(row, expected, 200);
@@ -250,8 +251,7 @@ static double share_on_device(vp__device *d, int rounds) {
 
 static void check_books(double slowness, double wrong_by, bool device_wins) {
     vp__test_threads(1);
-    fake_properties p = {
-        .latency_ns = 1000, .ns_per_byte = 0.0001, .slowness = slowness};
+    fake_properties p = {.latency_ns = 1000, .ns_per_byte = 0.0001, .slowness = slowness};
     vp__device *d = fake_device_add(&p, wrong_by);
     double share = share_on_device(d, 300);
     printf("the device, %g times as slow and estimated wrong by %g, got %g of the work\n",

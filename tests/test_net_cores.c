@@ -278,8 +278,8 @@ VP_TEST(big_nodes_are_split_and_idle_cores_take_pieces) {
     VP_CHECK_OK(vp_sync());
     vp_stats before = vp__test_stats();
     int helpers = 0;
-    for (int turn = 0;
-         turn < 50 && (helpers < 1 || VP_STAT(steals) == before.steals); turn++) {
+    for (int turn = 0; turn < 50 && (helpers < 1 || VP_STAT(steals) == before.steals);
+         turn++) {
         double value;
         VP_CHECK_OK(vp_item(vp_sum(vp_sin(x)), &value));
         VP_CHECK_NEAR(value, N * sin(0.25), 1e-6);

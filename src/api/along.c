@@ -25,8 +25,7 @@ vp_expr vp__along(const char *where, vp_operand x, int axis, int what) {
     result = what == VP__ARGSORT ? VP_I64 : work;
     e = vp__as_leaf(vp__build_cast(e, work, where));
     if (e->kind == VP__EXPR_POISON) return vp__give(e);
-    vp__lib_params p = {
-        .kind = kinds[what], .axis = axis, .order = VP__ORDER_KEEP};
+    vp__lib_params p = {.kind = kinds[what], .axis = axis, .order = VP__ORDER_KEEP};
     int64_t dims[VP__MAXDIM];
     int ndim = e->ndim;
     bool late = e->late;

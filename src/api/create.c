@@ -70,7 +70,8 @@ vp_expr vp__full(const char *where, vp_dtype dtype, vp_shape_t shape, vp_operand
     vp__expr *spread = vp__expr_leaf(e->storage, NULL, dtype, e->offset, shape.ndim,
                                      shape.dims, strides, false, where);
     vp__expr_free(e);
-    vp__lib_params p = {.kind = VP__LIB_COPY, .order = shape.column_major ? VP__ORDER_F : VP__ORDER_C};
+    vp__lib_params p = {.kind = VP__LIB_COPY,
+                        .order = shape.column_major ? VP__ORDER_F : VP__ORDER_C};
     vp__value v;
     vp__library_issue(&p, dtype, 1, &spread, shape.ndim, shape.dims, "full", where, &v);
     return vp__give(vp__value_expr(&v, where));

@@ -23,7 +23,8 @@ static vp__expr *readdress(vp__expr *e, int64_t offset, int ndim, const int64_t 
 
 /* The elements copied into C or column order. */
 static vp__expr *copy_leaf(vp__expr *e, bool column_major, const char *where) {
-    vp__lib_params p = {.kind = VP__LIB_COPY, .order = column_major ? VP__ORDER_F : VP__ORDER_C};
+    vp__lib_params p = {.kind = VP__LIB_COPY,
+                        .order = column_major ? VP__ORDER_F : VP__ORDER_C};
     int64_t dims[VP__MAXDIM];
     int ndim = e->ndim;
     vp_dtype t = (vp_dtype)e->dtype;

@@ -154,7 +154,8 @@ static bool is_met(const vp__poison *p, const vp__region *reader) {
 void vp__storage_heal(vp__storage *s, const vp__region *region, uint64_t sequence) {
     for (vp__poison *p = atomic_load_explicit(&s->poison, memory_order_acquire); p;
          p = p->next)
-        if (p->error && p->sequence < sequence && vp__region_overlaps(&p->region, region)) {
+        if (p->error && p->sequence < sequence &&
+            vp__region_overlaps(&p->region, region)) {
             vp__storage_poison(s, NULL, region, sequence);
             return;
         }

@@ -171,14 +171,14 @@ void vp__cost_place(vp__node *n) {
 /* --- learning ----------------------------------------------------------------------- */
 
 void vp__cost_learn(const vp__node *n) {
-    double took = n->device ? vp__launch_ns(n)
-                            : (double)vp__clock_ns(vp__clock_ticks() - n->began);
+    double took =
+        n->device ? vp__launch_ns(n) : (double)vp__clock_ns(vp__clock_ticks() - n->began);
     /* Shorter than this is mostly the clock; split nodes ran on several cores at once. */
     if (took < 300 || n->pieces > 1 || n->estimate <= 0) return;
     /* What a node costs whatever it does: without this, a tiny one that was interrupted
      * would teach that its kind of work takes a thousand times as long. */
-    correct(factor_of(n->device, n->key), took / ((double)n->estimate + OVERHEAD_NS), 1e-4,
-            1e4);
+    correct(factor_of(n->device, n->key), took / ((double)n->estimate + OVERHEAD_NS),
+            1e-4, 1e4);
 }
 
 void vp__cost_learn_copy(vp__device *device, double ns, int64_t bytes) {

@@ -105,8 +105,7 @@ static bool all_there(const vp__flat *f) {
 }
 
 bool vp__flat_begin(vp__flat *f) {
-    bool ready =
-        vp__reads_alone(&f->reads) ? f->quiet || all_there(f) : enter_all(f);
+    bool ready = vp__reads_alone(&f->reads) ? f->quiet || all_there(f) : enter_all(f);
     if (!ready) vp__reads_end(&f->reads);
     return ready;
 }

@@ -14,8 +14,8 @@ struct vp__launching {
     vp__device_event event;
     vp__node *node;
     int phase, operands;
-    void *loaded;      /* the running part's kernel */
-    vp__replica *out;  /* what it writes */
+    void *loaded;     /* the running part's kernel */
+    vp__replica *out; /* what it writes */
     uint64_t given;
     bool alone; /* the device had nothing else to do when it got the part */
     double ns;  /* it was at this node so far */
@@ -87,9 +87,9 @@ static struct vp__launching *of_event(vp__device_event *e) {
 
 static void part_began(vp__device_event *e) {
     struct vp__launching *l = of_event(e);
-    vp__trace(VP__TR_START, l->node->id, l->node->name,
-              vp__trace_pack((unsigned)l->node->device->index + 1, 0,
-                             (uint64_t)l->node->cost));
+    vp__trace(
+        VP__TR_START, l->node->id, l->node->name,
+        vp__trace_pack((unsigned)l->node->device->index + 1, 0, (uint64_t)l->node->cost));
     if (l->alone) vp__cost_learn_latency(l->node->device, l->given);
 }
 
@@ -190,9 +190,9 @@ static void start_part(struct vp__launching *l) {
     l->command = (vp__launch){l->loaded, &p->args, l->leaf, l->out->memory};
     l->event = (vp__device_event){part_began, part_done};
     l->given = vp__clock_ticks();
-    l->alone = l->phase == 0 &&
-               atomic_load_explicit(&device->ahead, memory_order_relaxed) <=
-                   (int64_t)n->cost;
+    l->alone =
+        l->phase == 0 &&
+        atomic_load_explicit(&device->ahead, memory_order_relaxed) <= (int64_t)n->cost;
     atomic_fetch_add_explicit(&device->launches, 1, memory_order_relaxed);
     device->driver->launch(device, &l->command, &l->event);
 }

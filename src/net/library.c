@@ -27,7 +27,8 @@ static bool inputs_begin(vp__reads *r, const vp__node *n) {
     bool alone = vp__reads_alone(r), ready = alone || n->ninputs <= VP__KERNEL_LEAVES;
     for (int i = 0; i < n->ninputs && ready; i++) {
         const vp__input *in = &n->in[i];
-        ready = input_ready(in) && (alone || vp__reads_enter(r, in->storage, &in->region));
+        ready =
+            input_ready(in) && (alone || vp__reads_enter(r, in->storage, &in->region));
     }
     if (!ready) vp__reads_end(r);
     return ready;

@@ -94,10 +94,10 @@ struct vp__node {
     vp__error *error; /* set once by the first thing that fails, under error_lock */
     vp__spinlock error_lock;
 
-    int32_t home;     /* core it was placed on, unless on a */
+    int32_t home; /* core it was placed on, unless on a */
     struct vp__device *device;
     struct vp__launching *launching; /* what running on the device needs */
-    float estimate;   /* nanoseconds by the table */
+    float estimate;                  /* nanoseconds by the table */
     float cost;       /* the same corrected by what was measured; booked at home */
     bool is_sized;    /* dims and estimate were known at issue */
     int32_t key;      /* kind of work, for the cost model */

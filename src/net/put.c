@@ -134,7 +134,8 @@ void vp__target_written(vp__storage *s, vp_dtype dtype, int ndim, const int64_t 
                         const int64_t *strides, const vp__region *region,
                         uint64_t sequence) {
     if (atomic_load_explicit(&s->poison, memory_order_acquire) &&
-        region->period != VP__OF_NOTHING && vp__layout_is_dense(ndim, dims, strides, vp__dtype[dtype].size))
+        region->period != VP__OF_NOTHING &&
+        vp__layout_is_dense(ndim, dims, strides, vp__dtype[dtype].size))
         vp__storage_heal(s, region, sequence);
 }
 

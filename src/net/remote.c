@@ -248,9 +248,9 @@ static bool is_whole(const vp__input *in) {
     if (in->region.lo != 0 || in->region.hi != in->storage->bytes) return false;
     /* Without axes it is one element, or a flat loop's dense run. */
     int size = vp__dtype[in->dtype].size;
-    return in->ndim == 0 || (vp__layout_is_dense(in->ndim, in->dims, in->strides, size) &&
-                             vp__shape_count(in->ndim, in->dims, size) * size ==
-                                 in->storage->bytes);
+    return in->ndim == 0 ||
+           (vp__layout_is_dense(in->ndim, in->dims, in->strides, size) &&
+            vp__shape_count(in->ndim, in->dims, size) * size == in->storage->bytes);
 }
 
 /* A replica of all of a storage that is on the host; others will find it. */

@@ -22,7 +22,7 @@ typedef struct vp__replica {
     void *memory;
     size_t bytes;
     _Atomic int32_t refs; /* uses; and the storage's while the replica is current */
-    int64_t start; /* the byte of the storage that its first byte is */
+    int64_t start;        /* the byte of the storage that its first byte is */
     bool failed;          /* published by closing `there` */
     vp__waitlist there;   /* closed when the contents are there, or will never be */
     vp__storage *source;  /* held while they are copied from its host memory, or */

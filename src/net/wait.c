@@ -81,10 +81,9 @@ vp__error *vp__observe(vp__storage *s, const vp__region *r, vp__group **group) {
         help(e.core);
     }
     /* Drop what attaching held; with nothing left to wait for, done stays unset and unused. */
-    int left =
-        atomic_fetch_sub_explicit(&e.remaining, VP__ATTACHING - waits,
-                                  memory_order_acq_rel) -
-        (VP__ATTACHING - waits);
+    int left = atomic_fetch_sub_explicit(&e.remaining, VP__ATTACHING - waits,
+                                         memory_order_acq_rel) -
+               (VP__ATTACHING - waits);
     if (left > 0) wait_event(&e);
     if (!vp__storage_is_on_host(s)) {
         event_init(&e, 1);

@@ -24,22 +24,19 @@ enum {
 
 /* What an instruction does. The variable it defines, an array (a) or an expression (e),
  * has the instruction's own number. */
-#define FUZZ_KINDS(KIND)                                                                 \
-    KIND(FROM, 'e')                                                                      \
-    KIND(FULL, 'e')                                                                      \
-    KIND(ARANGE, 'e')                                                                    \
-    KIND(LINSPACE, 'e')                                                                  \
-    KIND(EYE, 'e')                                                                       \
-    KIND(COUNTER, 'e') KIND(EMPTY, 'a') KIND(BORROW, 'a') KIND(OP, 'e') KIND(CAST, 'e')  \
-        KIND(REDUCE, 'e') KIND(ALONG, 'e') KIND(MATMUL, 'e') KIND(RESHAPE, 'e')          \
-            KIND(PERMUTE, 'e') KIND(BROADCAST, 'e') KIND(SQUEEZE, 'e') KIND(EXPAND, 'e') \
-                KIND(FLIP, 'e') KIND(JOIN, 'e') KIND(TILE, 'e') KIND(REPEAT, 'e')        \
-                    KIND(GET, 'e') KIND(TAKE, 'e') KIND(FIND, 'e') KIND(LET, 'a')        \
-                        KIND(VIEW, 'a') KIND(SET, 0) KIND(PUT, 0) KIND(DROP, 0)          \
-                            KIND(BEGIN, 0) KIND(END, 0) KIND(KEEP, 0) KIND(GATE, 'e')    \
-                                KIND(OPEN, 0) KIND(READ, 0) KIND(MAP, 0) KIND(UNMAP, 0)  \
-                                    KIND(ITEM, 0) KIND(SIZE, 0) KIND(LOOK, 0)            \
-                                        KIND(WAIT, 0) KIND(SYNC, 0)
+/* clang-format off */
+#define FUZZ_KINDS(KIND)                                                                \
+    KIND(FROM, 'e') KIND(FULL, 'e') KIND(ARANGE, 'e') KIND(LINSPACE, 'e')               \
+    KIND(EYE, 'e') KIND(COUNTER, 'e') KIND(EMPTY, 'a') KIND(BORROW, 'a')                \
+    KIND(OP, 'e') KIND(CAST, 'e') KIND(REDUCE, 'e') KIND(ALONG, 'e')                    \
+    KIND(MATMUL, 'e') KIND(RESHAPE, 'e') KIND(PERMUTE, 'e') KIND(BROADCAST, 'e')        \
+    KIND(SQUEEZE, 'e') KIND(EXPAND, 'e') KIND(FLIP, 'e') KIND(JOIN, 'e')                \
+    KIND(TILE, 'e') KIND(REPEAT, 'e') KIND(GET, 'e') KIND(TAKE, 'e') KIND(FIND, 'e')    \
+    KIND(LET, 'a') KIND(VIEW, 'a') KIND(SET, 0) KIND(PUT, 0) KIND(DROP, 0)              \
+    KIND(BEGIN, 0) KIND(END, 0) KIND(KEEP, 0) KIND(GATE, 'e') KIND(OPEN, 0)             \
+    KIND(READ, 0) KIND(MAP, 0) KIND(UNMAP, 0) KIND(ITEM, 0) KIND(SIZE, 0)               \
+    KIND(LOOK, 0) KIND(WAIT, 0) KIND(SYNC, 0)
+/* clang-format on */
 
 typedef enum {
 #define KIND(id, defines) FUZZ_##id,
