@@ -246,7 +246,8 @@ static double share_on_device(vp__device *d, int rounds) {
         vp_drop(y);
     }
     vp_drop(x);
-    return (double)(LAUNCHES(d) - half) / (rounds - rounds / 2);
+    int counted = rounds - rounds / 2;
+    return (double)(LAUNCHES(d) - half) / counted;
 }
 
 static void check_books(double slowness, double wrong_by, bool device_wins) {

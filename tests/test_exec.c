@@ -469,17 +469,25 @@ VP_TEST(lengths_at_the_edges_of_blocks) {
 VP_TEST(whole_arrays_in_any_order) {
     static const int64_t dims[][4] = {{100, 90, 1, 1},  {9, 1200, 1, 1}, {1200, 9, 1, 1},
                                       {37, 11, 29, 1},  {7, 5, 6, 50},   {3, 5000, 2, 1},
-                                      {2, 30011, 1, 1}, {10, 128, 1, 1}};
+                                      {2, 30011, 1, 1}, {10, 128, 1, 1}, {16, 512, 1, 1},
+                                      {40, 300, 1, 1}};
     static const int ops[] = {VP__OP_sum, VP__OP_min, VP__OP_argmax, VP__OP_any,
                               VP__OP_prod};
     problem p;
     seed = 11;
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 10; i++)
         for (int j = 0; j < 5; j++)
             for (int k = 0; k < 4; k++) {
                 static const vp_dtype types[] = {VP_F64, VP_F32, VP_C128, VP_I16};
-                pose(&p, types[k], ops[j], 4, dims[i], 15);
-                answer(&p, 0, false);
+                for (int body = 0; body < 2; body++) {
+                    pose(&p, types[k], ops[j], 4, dims[i], 15);
+                    p.kernel.ninstrs = body;
+                    p.kernel.instr[0] = (vp__instr){VP__OP_negative,
+                                                    (uint8_t)types[k],
+                                                    (uint8_t)types[k],
+                                                    {0, 0, 0}};
+                    answer(&p, 0, false);
+                }
             }
 }
 

@@ -303,7 +303,10 @@ static void reach(const maker *m, int o) {
     for (int t = 0; t < p->ntile; t++)
         uniform &= stride[p->tile[t]] == 0 || m->dim[p->tile[t]] == 1;
     for (int d = 0; d < p->nloops; d++) repeats |= stride[d] == 0 && m->dim[d] > 1;
-    if (is_contiguous(m, p->tile, p->ntile, o))
+    /* A panel may be filled with some of its fastest loop's indices only, so that its tiles
+     * are runs of memory loop by loop at most. */
+    const bool one_run = p->mode != VP__PLAN_PANEL || m->dim[p->tile[1]] == 1;
+    if (one_run && is_contiguous(m, p->tile, p->ntile, o))
         operand->reach = VP__REACH_DIRECT;
     else if (uniform)
         operand->reach = VP__REACH_UNIFORM;

@@ -218,6 +218,8 @@ int fuzz_work(int memory, int in, int out) {
     issuer *main = malloc(sizeof *main), *beside = malloc(sizeof *beside);
     if (c == MAP_FAILED || !main || !beside) {
         perror("vproc-fuzz: a worker has no memory");
+        free(main);
+        free(beside);
         return 1;
     }
     char byte;
