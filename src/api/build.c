@@ -555,5 +555,11 @@ vp_expr vp__op3(int op, const char *where, vp_operand a, vp_operand b, vp_operan
 }
 
 vp_expr vp__cast(const char *where, vp_operand x, vp_dtype dtype) {
-    return vp__give(vp__build_cast(vp__operand(x, where), dtype, where));
+    vp__expr *e = vp__build_cast(vp__operand(x, where), dtype, where);
+    /* Also where there is nothing to convert, the result is a value and no view. */
+    if (e->kind == VP__EXPR_LEAF && e->buffer) {
+        vp__buffer_release(e->buffer);
+        e->buffer = NULL;
+    }
+    return vp__give(e);
 }

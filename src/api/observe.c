@@ -54,7 +54,7 @@ static vp_status hold_expr(held *h, vp__expr *e) {
 }
 
 static vp_status hold(held *h, vp_operand x, const char *where) {
-    return hold_expr(h, vp__as_sized_leaf(vp__operand(x, where)));
+    return hold_expr(h, vp__as_sized_leaf(vp__operand_view(x, where)));
 }
 
 vp_status vp__read(const char *where, vp_operand x, void *memory, size_t bytes) {
@@ -102,7 +102,7 @@ vp_status vp__map(const char *where, vp_operand x, vp_mapped *mapped) {
     if (!mapped)
         return report(vp__error_new(VP_ERR_VALUE, where, "map: the result is NULL"));
     memset(mapped, 0, sizeof *mapped);
-    vp__expr *e = vp__as_sized_leaf(vp__operand(x, where));
+    vp__expr *e = vp__as_sized_leaf(vp__operand_view(x, where));
     /* Memory that cannot be renamed is shown as a copy: it would change under the user. */
     if (e->kind == VP__EXPR_LEAF && e->storage->borrowed && !e->storage->read_only)
         vp__copy_leaf(e);
@@ -132,7 +132,7 @@ void vp_unmap(vp_mapped *mapped) {
 vp_status vp__wait_for(const char *where, vp_operand x) {
     if (x.kind == VP__IN_EXPR) {
         /* The expression stays usable: it becomes a leaf that reads what was computed. */
-        vp__expr *e = vp__operand(x, where);
+        vp__expr *e = vp__operand_view(x, where);
         if (e->kind != VP__EXPR_POISON) vp__as_sized_leaf(e);
         vp_status status = VP_OK;
         if (e->kind == VP__EXPR_POISON) {
@@ -167,7 +167,7 @@ vp_status vp_sync(void) {
 
 /* Looks at an operand without using it up; expressions are closed if `sized` needs it. */
 static vp__expr *peek(vp_operand x, const char *where, bool sized, bool *ours) {
-    vp__expr *e = vp__operand(x, where);
+    vp__expr *e = vp__operand_view(x, where);
     /* A bad handle gives an expression of ours that tells of it, in whatever record. */
     *ours = x.kind != VP__IN_EXPR || e->slot != x.v.expr.slot ||
             e->generation != x.v.expr.generation;

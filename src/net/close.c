@@ -93,10 +93,12 @@ bool vp__issue_is_tiny(const vp__expr *e) {
 }
 
 /* Runs the segment on this thread into `out`, laid out by `strides` or, when NULL, as the
- * value's natural layout, which is reported in v. */
+ * value's natural layout, which is reported in v. With `failed` it only finds the layout,
+ * which does not depend on whether there is a value. */
 vp__error *vp__issue_run_now(const vp__segment *seg, vp__expr *const *leaves,
                              vp__value *v, vp__storage *fresh, char *out,
-                             const int64_t *strides, const char *where) {
+                             const int64_t *strides, vp__error *failed,
+                             const char *where) {
     vp__core *core = vp__core_self();
     char memory[SCRATCH_ARENA];
     vp__arena arena;
@@ -111,8 +113,9 @@ vp__error *vp__issue_run_now(const vp__segment *seg, vp__expr *const *leaves,
             atomic_load_explicit(&e->storage->host, memory_order_relaxed) + e->offset;
     }
     vp__cut cut;
-    vp__error *error = NULL;
+    vp__error *error = failed;
     if (!vp__segment_cut(&cut, seg, layout, &arena)) {
+        vp__error_release(failed);
         error = vp__error_new(VP_ERR_MEMORY, where, "out of memory");
         goto done;
     }
@@ -121,6 +124,7 @@ vp__error *vp__issue_run_now(const vp__segment *seg, vp__expr *const *leaves,
         memcpy(v->dims, last->out_dims, (size_t)v->ndim * sizeof(int64_t));
         memcpy(v->strides, last->out_strides, (size_t)v->ndim * sizeof(int64_t));
     }
+    if (failed) goto done;
     if (fresh) {
         if (!vp__storage_allocate(fresh)) {
             error = vp__error_new(VP_ERR_MEMORY, where, "out of memory for the result");
@@ -228,15 +232,9 @@ static void close_segment(vp__expr *e, vp__value *out) {
     out->storage = s;
     vp__reads reads;
     if (vp__issue_is_tiny(e) && vp__reads_begin(&reads, leaves, seg.nleaves)) {
-        vp__error *error = vp__issue_leaf_error(leaves, seg.nleaves);
-        if (error) {
-            memcpy(out->dims, e->dims, (size_t)e->ndim * sizeof(int64_t));
-            vp__layout_compact(e->ndim, e->dims, vp__dtype[e->dtype].size, false,
-                               out->strides);
-            vp__error_retain(error);
-        } else {
-            error = vp__issue_run_now(&seg, leaves, out, s, NULL, NULL, e->where);
-        }
+        vp__error *failed = vp__error_retain(vp__issue_leaf_error(leaves, seg.nleaves));
+        vp__error *error =
+            vp__issue_run_now(&seg, leaves, out, s, NULL, NULL, failed, e->where);
         vp__reads_end(&reads);
         if (error) {
             vp__region all = vp__region_all();

@@ -41,10 +41,11 @@ vp__error *vp__issue_leaf_error(vp__expr *const *leaves, int n);
 
 /* Runs the segment on this thread into `out`, or into `fresh`, which gets its memory. It is
  * laid out by `strides` or, when NULL, as the value's natural layout, reported in v unless
- * that is NULL. */
+ * that is NULL. With `failed`, taken over and returned, it only finds the layout. */
 vp__error *vp__issue_run_now(const vp__segment *seg, vp__expr *const *leaves,
                              vp__value *v, vp__storage *fresh, char *out,
-                             const int64_t *strides, const char *where);
+                             const int64_t *strides, vp__error *failed,
+                             const char *where);
 
 /* A node of the segment with its inputs; the caller sets the result. NULL without memory. */
 vp__node *vp__issue_node(vp__expr *e, const vp__segment *seg, vp__expr *const *leaves,

@@ -110,7 +110,8 @@ static vp__error *put_now(const vp__target *t, vp__storage *s, vp__expr *value,
     if (!vp__storage_allocate(s)) return vp__issue_no_memory(value->where);
     char *to = atomic_load_explicit(&s->host, memory_order_relaxed) + t->offset;
     if (in_place)
-        return vp__issue_run_now(seg, leaves, NULL, NULL, to, t->strides, value->where);
+        return vp__issue_run_now(seg, leaves, NULL, NULL, to, t->strides, NULL,
+                                 value->where);
     int size = vp__dtype[t->dtype].size;
     int64_t bytes = value->count * size;
     char *temporary = vp__pool_alloc((size_t)bytes);
@@ -118,7 +119,7 @@ static vp__error *put_now(const vp__target *t, vp__storage *s, vp__expr *value,
     vp__value v;
     vp__value_init(&v, value);
     vp__error *error =
-        vp__issue_run_now(seg, leaves, &v, NULL, temporary, NULL, value->where);
+        vp__issue_run_now(seg, leaves, &v, NULL, temporary, NULL, NULL, value->where);
     if (!error) {
         int64_t strides[VP__MAXDIM];
         vp__shape_expand_strides(t->ndim, t->dims, v.ndim, v.dims, v.strides, strides);
