@@ -491,6 +491,25 @@ VP_TEST(whole_arrays_in_any_order) {
             }
 }
 
+/* A few columns side by side, with a body whose values grow: blocks must hold the widest. */
+VP_TEST(few_columns_of_growing_values) {
+    static const int64_t dims[][2] = {{1109, 8}, {1024, 8}, {5000, 3}, {300, 12}};
+    problem p;
+    seed = 19;
+    for (int i = 0; i < 4; i++)
+        for (int wide = VP_F64; wide <= VP_C128; wide++)
+            for (int j = 0; j < 2; j++) {
+                pose(&p, VP_U8, j ? VP__OP_prod : VP__OP_sum, 2, dims[i], 1);
+                p.kernel.ninstrs = 3;
+                p.kernel.instr[0] = (vp__instr){VP__OP_CAST, VP_U8, VP_F32, {0, 0, 0}};
+                p.kernel.instr[1] = (vp__instr){VP__OP_sqrt, VP_F32, VP_F32, {1, 0, 0}};
+                p.kernel.instr[2] =
+                    (vp__instr){VP__OP_CAST, VP_F32, (uint8_t)wide, {2, 0, 0}};
+                p.kernel.reduce_type = p.kernel.result = (uint8_t)wide;
+                answer(&p, 0, true);
+            }
+}
+
 VP_TEST(empty_spaces) {
     static const int64_t dims[][2] = {{0, 5}, {5, 0}, {0, 0}};
     problem p;
