@@ -482,10 +482,8 @@ VP_TEST(whole_arrays_in_any_order) {
                 for (int body = 0; body < 2; body++) {
                     pose(&p, types[k], ops[j], 4, dims[i], 15);
                     p.kernel.ninstrs = body;
-                    p.kernel.instr[0] = (vp__instr){VP__OP_negative,
-                                                    (uint8_t)types[k],
-                                                    (uint8_t)types[k],
-                                                    {0, 0, 0}};
+                    p.kernel.instr[0] = (vp__instr){
+                        VP__OP_negative, (uint8_t)types[k], (uint8_t)types[k], {0, 0, 0}};
                     answer(&p, 0, false);
                 }
             }

@@ -601,3 +601,17 @@ VP_TEST_TIMEOUT(a_crowd_of_threads_may_issue, 60) {
         VP_CHECK(!pthread_create(&thread[i], &small, issue_in_a_crowd, (void *)i));
     for (int i = 0; i < CROWD; i++) pthread_join(thread[i], NULL);
 }
+
+/* Workers that are about to sleep hear that they shall stop. */
+VP_TEST_TIMEOUT(workers_stop_whatever_they_are_at, 60) {
+    vp__test_threads(4);
+    vp__tuning.spin_ns = 0;
+    vp__tuning.naps = 0;
+    vp_array x = vp_let(vp_ones(VP_F64, vp_shape(10)));
+    for (int i = 0; i < 2000 / vp__test_slowdown(); i++) {
+        vp__workers_start();
+        for (volatile int k = 0; k < i * 37 % 5000; k++) {}
+        vp__workers_stop();
+    }
+    VP_CHECK_VALUES(vp_sum(x), 10);
+}

@@ -159,8 +159,9 @@ static void tile_rows(maker *m) {
         const int kept = p->nkept - 1;
         int64_t outputs = 1;
         if (l->kept[kept]->reading < l->reduced[0]->reading)
-            outputs = min64(m->dim[kept],
-                            min64(MANY_OUTPUTS, max64(m->elements / VP__REDUCE_BLOCK, 1)));
+            outputs =
+                min64(m->dim[kept],
+                      min64(MANY_OUTPUTS, max64(m->elements / VP__REDUCE_BLOCK, 1)));
         const int64_t fits = power_of_two_below(m->elements / outputs);
         tile_add(m, p->nkept, max64(fits, VP__REDUCE_BLOCK));
         if (outputs > 1) tile_add(m, kept, outputs);

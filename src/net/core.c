@@ -201,7 +201,10 @@ static bool has_work(vp__core *c) {
 void vp__core_sleep(vp__core *self, const _Atomic int *done, int64_t timeout_ns) {
     int how = timeout_ns < 0 ? ASLEEP : NAPPING;
     atomic_store_explicit(&self->parked, how, memory_order_seq_cst);
-    bool stay = done && atomic_load_explicit(done, memory_order_seq_cst);
+    /* seq_cst, like the stores of both: who wakes us has set them before it looked at
+     * `parked`, and we look at them after setting that. */
+    bool stay = atomic_load_explicit(&vp__workers_pause, memory_order_seq_cst) ||
+                (done && atomic_load_explicit(done, memory_order_seq_cst));
     int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
     for (int i = 0; i < count && !stay; i++) stay = has_work(vp__cores[i]);
     if (!stay) {

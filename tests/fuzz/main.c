@@ -100,6 +100,7 @@ static int run_here(uint64_t seed, fuzz_size size, int times) {
 int main(int argc, char **argv) {
     /* A worker that is gone is noticed when its pipe is read. */
     signal(SIGPIPE, SIG_IGN);
+    setvbuf(stdout, NULL, _IOLBF, 0); /* a long run may be stopped */
     if (argc == 5 && !strcmp(argv[1], "--worker"))
         return fuzz_work(atoi(argv[2]), atoi(argv[3]), atoi(argv[4]));
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);

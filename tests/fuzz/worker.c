@@ -190,8 +190,6 @@ static void run_one(fuzz_channel *c, issuer *main, issuer *beside, uint64_t seed
                     fuzz_result *result) {
     /* Bytes in use after a program, the most that was seen to stay. */
     static int64_t settled;
-    atomic_store_explicit(&c->since_ns, fuzz_now(), memory_order_relaxed);
-    atomic_store_explicit(&c->running, seed + 1, memory_order_relaxed);
     uint64_t hash = run_both(c, main, beside, seed);
     look_at_rest(&c->stats, settled);
     *result = (fuzz_result){.hash = hash, .end = FUZZ_RAN};
@@ -227,6 +225,8 @@ int fuzz_work(int memory, int in, int out) {
     while (read(in, &byte, 1) == 1) {
         for (int i = 0; i < c->count; i++) {
             uint64_t seed = c->first + (uint64_t)i;
+            atomic_store_explicit(&c->since_ns, fuzz_now(), memory_order_relaxed);
+            atomic_store_explicit(&c->running, seed + 1, memory_order_relaxed);
             if (seed / FUZZ_SHARED != block) tune(seed);
             block = seed / FUZZ_SHARED;
             run_one(c, main, beside, seed, &c->result[i]);
