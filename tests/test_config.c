@@ -50,7 +50,8 @@ VP_TEST(good_values) {
     VP_CHECK_EQ(with("VP_MEMORY", "1.5G").memory, INT64_C(3) << 29);
     VP_CHECK_EQ(with("VP_MEMORY", "2TiB").memory, INT64_C(2) << 40);
     vp__config half = with("VP_MEMORY", "50%");
-    VP_CHECK_EQ(half.memory, half.memory_all / 2);
+    int64_t off = half.memory - half.memory_all / 2; /* a byte of rounding, at most */
+    VP_CHECK(off >= -1 && off <= 1);
     VP_CHECK_EQ(with("VP_THREADS", "").threads, half.cores);
 }
 
