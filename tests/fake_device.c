@@ -183,7 +183,7 @@ static double own_ns(void) {
 }
 
 static void execute(command *c) {
-    c->event->began(c->event);
+    if (c->event->began) c->event->began(c->event);
     commands++;
     bool failed = is.fails_after && commands > is.fails_after;
     double ns = 0;

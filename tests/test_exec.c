@@ -9,18 +9,12 @@
 
 #include "jit/exec.h"
 #include "jit/plan.h"
+#include "tests/draw.h"
 #include "tests/harness.h"
 #include "tests/reduce_reference.h"
 
 enum { AXES = 6 };
 
-static uint64_t seed;
-static uint64_t draw(void) {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed;
-}
 static int draw_below(int n) { return (int)(draw() % (uint64_t)n); }
 
 /* An array: memory of its own and strides into it. */

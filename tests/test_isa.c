@@ -12,20 +12,13 @@
 
 #include "lib/loops.h"
 #include "ops/kernels.h"
+#include "tests/draw.h"
 #include "tests/harness.h"
 
 enum { MANY = 4099, MOST_ULPS = 8 };
 
 static const char *const isas[] = {"avx2", "avx512"};
 enum { NISAS = sizeof isas / sizeof isas[0] };
-
-static uint64_t seed = 88172645463325252u;
-static uint64_t draw(void) {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed;
-}
 
 /* Mostly near 1, where roundings meet; now and then any bits at all, or a special value. */
 static double draw_real(bool single) {

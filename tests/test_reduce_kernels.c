@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "tests/draw.h"
 #include "tests/harness.h"
 #include "tests/reduce_reference.h"
 
@@ -14,14 +15,6 @@ static const char *const isas[] = {"baseline", "avx2", "avx512"};
 static const vp__op ops[] = {VP__OP_sum,    VP__OP_prod,   VP__OP_min,
                              VP__OP_max,    VP__OP_any,    VP__OP_all,
                              VP__OP_argmin, VP__OP_argmax, VP__OP_count_nonzero};
-
-static uint64_t seed = 88172645463325252u;
-static uint64_t draw(void) {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed;
-}
 
 /* One component: mostly ordinary, `rare` in 256 something special. */
 static double draw_real(int rare) {

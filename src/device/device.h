@@ -21,10 +21,11 @@ struct vp__exec_args;
 
 enum { VP__MAX_DEVICES = 8 };
 
-/* Signals a command's progress. `began` is called when the device comes to it, `done` when
- * it is over or has failed, with the nanoseconds it took by the device's clock; both from a
- * thread of the device, in the order of the queue. The event belongs to the caller and must live until `done` has been called; `done` may
- * give the device further commands. */
+/* Signals a command's progress. `began`, unless NULL, is called when the device comes to it,
+ * `done` when it is over or has failed, with the nanoseconds it took by the device's clock;
+ * both from a thread of the device, in the order of the queue. The event belongs to the
+ * caller and must live until `done` has been called; `done` may give the device further
+ * commands. */
 typedef struct vp__device_event {
     void (*began)(struct vp__device_event *event);
     void (*done)(struct vp__device_event *event, bool failed, double ns);

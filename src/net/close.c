@@ -42,7 +42,7 @@ void vp__reads_end(vp__reads *r) {
     atomic_store_explicit(&r->core->reading, false, memory_order_release);
 }
 
-static bool is_there(vp__storage *s, const vp__region *region) {
+bool vp__reads_is_there(vp__storage *s, const vp__region *region) {
     vp__spin_lock(&s->lock);
     bool ready = !vp__log_conflicts(&s->log, false, region) && vp__storage_is_on_host(s);
     vp__spin_unlock(&s->lock);
@@ -61,7 +61,7 @@ bool vp__reads_begin(vp__reads *r, vp__expr *const *leaves, int n) {
         }
         vp__region region = vp__region_of(e->offset, e->ndim, e->dims, e->strides,
                                           vp__dtype[e->dtype].size);
-        ready = alone ? is_there(s, &region) : vp__reads_enter(r, s, &region);
+        ready = alone ? vp__reads_is_there(s, &region) : vp__reads_enter(r, s, &region);
     }
     if (!ready) vp__reads_end(r);
     return ready;

@@ -91,15 +91,8 @@ static bool all_there(const vp__flat *f) {
     for (int i = 0; i < f->kernel.nleaves; i++) {
         const vp__expr *l = f->leaf[i];
         if (!l) continue;
-        if (!vp__log_is_empty(&l->storage->log)) {
-            vp__region r = leaf_region(l);
-            vp__spin_lock(&l->storage->lock);
-            bool waits = vp__log_conflicts(&l->storage->log, false, &r);
-            vp__spin_unlock(&l->storage->lock);
-            if (waits) return false;
-        }
-        /* Only now is it certain who has written it last. */
-        if (!vp__storage_is_on_host(l->storage)) return false;
+        vp__region r = leaf_region(l);
+        if (!vp__reads_is_there(l->storage, &r)) return false;
     }
     return true;
 }

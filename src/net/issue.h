@@ -35,6 +35,8 @@ static inline bool vp__reads_alone(vp__reads *r) {
     return !atomic_load_explicit(&vp__many_issuers, memory_order_relaxed);
 }
 bool vp__reads_enter(vp__reads *r, vp__storage *s, const vp__region *region);
+/* Whether what was written to the region is over, and where this thread can read it. */
+bool vp__reads_is_there(vp__storage *s, const vp__region *region);
 
 /* The error an inline run inherits, not retained; NULL if none. */
 vp__error *vp__issue_leaf_error(vp__expr *const *leaves, int n);

@@ -114,8 +114,6 @@ static void give_up(struct vp__launching *l) {
     vp__ready_take(vp__core_self(), false);
 }
 
-static void copy_began(vp__device_event *e) { (void)e; }
-
 static void value_copied(vp__device_event *e, bool failed, double ns) {
     struct vp__launching *l = of_event(e);
     vp__node *n = l->node;
@@ -136,7 +134,7 @@ static void bring_back(struct vp__launching *l) {
         give_up(l);
         return;
     }
-    l->event = (vp__device_event){copy_began, value_copied};
+    l->event = (vp__device_event){NULL, value_copied};
     atomic_fetch_add_explicit(&n->device->copies_out, 1, memory_order_relaxed);
     n->device->driver->copy(n->device, VP__FROM_DEVICE, n->temporary, l->out->memory,
                             (size_t)n->temporary_bytes, &l->event);

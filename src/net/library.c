@@ -12,23 +12,14 @@
 #include "net/remote.h"
 #include "net/tuning.h"
 
-static bool input_ready(const vp__input *in) {
-    vp__storage *s = in->storage;
-    if (!vp__storage_is_sized(s)) return false;
-    vp__spin_lock(&s->lock);
-    bool ready =
-        !vp__log_conflicts(&s->log, false, &in->region) && vp__storage_is_on_host(s);
-    vp__spin_unlock(&s->lock);
-    return ready;
-}
-
 /* Begins to read the inputs if all are there. */
 static bool inputs_begin(vp__reads *r, const vp__node *n) {
     bool alone = vp__reads_alone(r), ready = alone || n->ninputs <= VP__KERNEL_LEAVES;
     for (int i = 0; i < n->ninputs && ready; i++) {
         const vp__input *in = &n->in[i];
-        ready =
-            input_ready(in) && (alone || vp__reads_enter(r, in->storage, &in->region));
+        vp__storage *s = in->storage;
+        ready = vp__storage_is_sized(s) && (alone ? vp__reads_is_there(s, &in->region)
+                                                  : vp__reads_enter(r, s, &in->region));
     }
     if (!ready) vp__reads_end(r);
     return ready;

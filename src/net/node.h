@@ -94,9 +94,9 @@ struct vp__node {
     vp__error *error; /* set once by the first thing that fails, under error_lock */
     vp__spinlock error_lock;
 
-    int32_t home; /* core it was placed on, unless on a */
-    struct vp__device *device;
-    struct vp__launching *launching; /* what running on the device needs */
+    int32_t home;                    /* core it was placed on, unless `device` is set */
+    struct vp__device *device;       /* it was placed on */
+    struct vp__launching *launching; /* what running there needs */
     float estimate;                  /* nanoseconds by the table */
     float cost;       /* the same corrected by what was measured; booked at home */
     bool is_sized;    /* dims and estimate were known at issue */
@@ -187,7 +187,7 @@ static inline char *vp__input_data(const vp__input *in) {
     return atomic_load_explicit(&in->storage->host, memory_order_relaxed) + in->offset;
 }
 
-/* In flight: bounded by helping (limits.c). */
+/* In flight: bounded by helping (wait.c). */
 extern _Atomic int64_t vp__nodes_in_flight, vp__bytes_promised;
 /* Nodes that wait for something outside the net: progress is to be expected of them. */
 extern _Atomic int vp__nodes_outside;

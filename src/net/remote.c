@@ -135,8 +135,6 @@ static void tell(vp__waitlist *list) {
     vp__ready_take(core, false);
 }
 
-static void began(vp__device_event *e) { (void)e; }
-
 /* --- to the host -------------------------------------------------------------------- */
 
 static remote *of_event(vp__device_event *e) {
@@ -173,7 +171,7 @@ static void fetch(vp__storage *s, remote *m) {
     vp__device *device = m->fetched->device;
     vp__storage_retain(s);
     m->storage = s;
-    m->event = (vp__device_event){began, host_copied};
+    m->event = (vp__device_event){NULL, host_copied};
     /* Until it is there, progress is to be expected of the device. */
     atomic_fetch_add_explicit(&vp__nodes_outside, 1, memory_order_relaxed);
     if (!vp__storage_allocate(s)) {
@@ -224,7 +222,7 @@ static void replica_copied(vp__device_event *e, bool failed, double ns) {
 /* Starts filling a replica, which the copy holds until it is done. */
 static void fill(vp__replica *r, const char *from) {
     retained(r);
-    r->event = (vp__device_event){began, replica_copied};
+    r->event = (vp__device_event){NULL, replica_copied};
     atomic_fetch_add_explicit(&vp__nodes_outside, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&r->device->copies_in, 1, memory_order_relaxed);
     r->device->driver->copy(r->device, VP__TO_DEVICE, r->memory, from, r->bytes,
