@@ -31,8 +31,9 @@ static fake_properties is;
 static vp__device device;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t rested = PTHREAD_COND_INITIALIZER;
 static command *first, **end = &first;
-static bool held;
+static bool held, working;
 static block blocks = {.next = &blocks, .previous = &blocks};
 static int64_t in_use, strays, commands;
 
@@ -209,10 +210,13 @@ static void *work(void *unused) {
     for (;;) {
         pthread_mutex_lock(&lock);
         bool idle = !first;
+        working = false;
+        if (idle) pthread_cond_broadcast(&rested);
         while (!first || held) pthread_cond_wait(&changed, &lock);
         command *c = first;
         first = c->next;
         if (!first) end = &first;
+        working = true;
         pthread_mutex_unlock(&lock);
         if (idle) pass(is.latency_ns);
         execute(c);
@@ -231,6 +235,12 @@ void fake_device_go(void) {
     pthread_mutex_lock(&lock);
     held = false;
     pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+void fake_device_rest(void) {
+    pthread_mutex_lock(&lock);
+    while (first || working) pthread_cond_wait(&rested, &lock);
     pthread_mutex_unlock(&lock);
 }
 

@@ -30,6 +30,8 @@ vp__device *fake_device_add(const fake_properties *p, double wrong_by);
 /* Holds the queue before the next command, lets it go on. */
 void fake_device_hold(void);
 void fake_device_go(void);
+/* Waits until the device's thread has nothing to do and looks at nothing. */
+void fake_device_rest(void);
 
 int64_t fake_device_bytes(void); /* in use */
 /* Addresses outside its memory that it was given. */

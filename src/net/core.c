@@ -78,12 +78,24 @@ vp__core *vp__core_new(void) {
  * only one. The barrier makes every other thread's next look at vp__many_issuers see it, or
  * its `reading` be seen here (the asymmetric form of Dekker's pattern). */
 static void announce_issuer(void) {
-    if (atomic_exchange_explicit(&vp__many_issuers, true, memory_order_seq_cst)) return;
-    syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
-    int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
-    for (int i = 0; i < count; i++)
-        while (atomic_load_explicit(&vp__cores[i]->reading, memory_order_acquire))
-            sched_yield();
+    /* A third one that comes meanwhile has to wait as well. */
+    static pthread_mutex_t announcing = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&announcing);
+    if (!atomic_exchange_explicit(&vp__many_issuers, true, memory_order_seq_cst)) {
+        syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+        int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
+        for (int i = 0; i < count; i++)
+            while (atomic_load_explicit(&vp__cores[i]->reading, memory_order_acquire))
+                sched_yield();
+    }
+    pthread_mutex_unlock(&announcing);
+}
+
+void vp__issuers_init(void) {
+    /* Where there is no such barrier nobody is ever taken for the only one. */
+    long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+    if (commands < 0 || !(commands & MEMBARRIER_CMD_GLOBAL))
+        atomic_store_explicit(&vp__many_issuers, true, memory_order_relaxed);
 }
 
 /* A free record for a calling thread: core 0 if it is free, or one beyond the workers'. */

@@ -60,6 +60,7 @@ vp__core *vp__core_new(void);
  * without entering their logs: nobody else can write them meanwhile. That holds as long as
  * one thread issues, and stops before a second one gets its core. */
 extern _Atomic bool vp__many_issuers;
+void vp__issuers_init(void); /* once, before anybody issues */
 
 /* Adds one to a counter of one's own core: a plain increment, atomic only so that readers
  * see whole values. */

@@ -23,8 +23,17 @@ static void after_fork(void) {
         vp__workers_start();
 }
 
+/* Threads that are not there any more do not read. */
+static void in_child(void) {
+    int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
+    for (int i = 0; i < count; i++)
+        atomic_store_explicit(&vp__cores[i]->reading, false, memory_order_relaxed);
+    after_fork();
+}
+
 static void init(void) {
     const vp__config *config = vp__config_get();
+    vp__issuers_init();
     vp__clock_init();
     vp__trace_init();
     vp__kernels_get();
@@ -42,7 +51,7 @@ static void init(void) {
     /* Handlers run before a fork in the reverse order of their registration: the pool's, which
      * registers with its first use, must lock after our workers have gone. */
     vp__pool_free(vp__pool_alloc(64), 64);
-    pthread_atfork(before_fork, after_fork, after_fork);
+    pthread_atfork(before_fork, after_fork, in_child);
 }
 
 void vp__net_init(void) { pthread_once(&once, init); }

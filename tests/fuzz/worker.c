@@ -118,6 +118,7 @@ bool fuzz_worker_reply(fuzz_worker *w) {
 static void tune(uint64_t seed) {
     if (vp__config_get()->sync) return;
     vp__workers_stop();
+    fake_device_rest();
     fuzz_tune(&vp__tuning, seed);
     fuzz_tune_device(seed);
 }
