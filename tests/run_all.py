@@ -163,6 +163,8 @@ def test_programs():
     programs = ["tests/vproc-tests"]
     if (ROOT / "tests" / "fuzz" / "meson.build").exists():
         programs.append("tests/fuzz/vproc-fuzz")
+    if (ROOT / "tests" / "fuzz_cache" / "meson.build").exists():
+        programs.append("tests/fuzz_cache/vproc-fuzz-cache")
     return programs
 
 
@@ -256,7 +258,8 @@ def rules(s):
 
 
 def fuzz(s):
-    """Random programs: the net against one instruction at a time, for a minute."""
+    """Random programs: the net against one instruction at a time, for a minute. Random
+    files: the kernel cache's readers, for some seconds."""
     if not s.build(s.options.build):
         return
     # Half of the time plain, a quarter under each kind of sanitizer where it was built.
@@ -270,6 +273,14 @@ def fuzz(s):
                     seconds + 120, sanitizer_env())
         else:
             s.left_out(f"no random-program generator in {folder}")
+    for folder in (s.options.build, "build-asan"):
+        fuzzer = ROOT / folder / "tests" / "fuzz_cache" / "vproc-fuzz-cache"
+        seconds = max(1, s.options.fuzz_seconds // 20)
+        if fuzzer.exists():
+            s.check(f"random files, {folder}", [fuzzer, "--seconds", seconds],
+                    seconds + 60, sanitizer_env())
+        else:
+            s.left_out(f"no fuzzer of the kernel cache in {folder}")
 
 
 def numpy(s):
