@@ -53,11 +53,25 @@ VP_TEST(stays_below_its_bound) {
     VP_CHECK(!vp__cache_put(cache, &k.key, &k.meta, large, BOUND / 2));
     free(large);
     vp__cache_close(cache);
-    /* A smaller bound takes effect with the next put. */
+    /* A smaller bound takes effect with the next puts. */
     cache = open_cache(BOUND / 4);
-    VP_CHECK(put_kernel(cache, 0));
+    for (int i = 0; i < 3; i++) VP_CHECK(put_kernel(cache, i));
     VP_CHECK_LE(bytes_in_folder(&unfinished), BOUND / 4);
     vp__cache_close(cache);
+    remove_root();
+}
+
+/* Processes that keep one kernel each do not exceed the bound by much. */
+VP_TEST(short_processes) {
+    enum { BOUND = 100 * 8192 };
+    make_root();
+    int unfinished;
+    for (int i = 0; i < 500; i++) {
+        vp__cache *cache = open_cache(BOUND);
+        VP_CHECK(put_kernel(cache, i));
+        vp__cache_close(cache);
+        VP_CHECK_LE(bytes_in_folder(&unfinished), BOUND + 60 * 8192);
+    }
     remove_root();
 }
 
@@ -106,7 +120,7 @@ VP_TEST(uses_are_noted) {
  * not the cache's are nobody's business. */
 VP_TEST(remains_are_removed) {
     make_root();
-    vp__cache *cache = open_cache(1 << 20);
+    vp__cache *cache = open_cache(40000);
     static const char *const files[] = {"c/new-1-dead", "c/new-2-alive", "c/README"};
     for (int i = 0; i < 3; i++) {
         int fd = open(cache_path(files[i]), O_CREAT | O_WRONLY, 0600);

@@ -61,8 +61,11 @@ static void compress(uint64_t state[8], const uint8_t *block, uint64_t total, in
     if (last) v[14] = ~v[14];
     for (int r = 0; r < ROUNDS; r++) {
         const uint8_t *s = order[r];
+        /* Written out, the state stays in registers. */
+#pragma GCC unroll 4
         for (int i = 0; i < 4; i++) /* the columns */
             mix(&v[i], &v[4 + i], &v[8 + i], &v[12 + i], m[s[2 * i]], m[s[2 * i + 1]]);
+#pragma GCC unroll 4
         for (int i = 0; i < 4; i++) /* the diagonals */
             mix(&v[i], &v[4 + (i + 1) % 4], &v[8 + (i + 2) % 4], &v[12 + (i + 3) % 4],
                 m[s[8 + 2 * i]], m[s[9 + 2 * i]]);

@@ -3,7 +3,7 @@
  * A hash of 256 bits: BLAKE2b (J.-P. Aumasson, S. Neves, Z. Wilcox-O'Hearn, C. Winnerlein,
  * "BLAKE2: simpler, smaller, fast as MD5", 2013; RFC 7693) with a result of 32 bytes and no
  * key. Nobody can make two inputs that agree, so it may name things and vouch for them; it
- * takes about a nanosecond per byte, which is too much for a hash table.
+ * takes one to two nanoseconds per byte, which is too much for a hash table.
  */
 #ifndef VP_BASE_HASH_H
 #define VP_BASE_HASH_H

@@ -5,7 +5,10 @@
  *
  * The bound: a process counts what it writes and looks at the whole folder when that could
  * be too much, and after every 32nd part of the bound because others write too. So n
- * processes that write at once exceed the bound by n/32 of it at most, for a while.
+ * processes that write at once exceed the bound by n/32 of it at most, for a while. A look
+ * costs two microseconds per file, which is much for a process that keeps one kernel and
+ * ends; hence the first look is at the first key whose last byte is a multiple of eight.
+ * Keys are hashes, so of many such processes every eighth looks.
  */
 #define _GNU_SOURCE
 #include "jit/cache.h"
@@ -30,6 +33,7 @@ struct vp__cache {
     /* Bytes that may be written before the folder must be looked at again. Relaxed: it is
      * an estimate, and two threads that look at once do no harm. */
     _Atomic int64_t room;
+    _Atomic bool looked; /* relaxed: the same */
     char path[];
 };
 
@@ -47,7 +51,8 @@ static const char *open_here(const char *path, const char *own, int64_t bytes,
     }
     memcpy(cache->path, path, length);
     cache->bound = bytes;
-    atomic_init(&cache->room, 0); /* the first put looks */
+    atomic_init(&cache->room, bytes / 32);
+    atomic_init(&cache->looked, false);
     *out = cache;
     return NULL;
 }
@@ -183,14 +188,21 @@ void vp__cache_code_release(vp__cache_code *code) {
 
 /* ---- putting ---- */
 
+static bool must_look(vp__cache *cache, const vp__cache_key *key, int64_t cost) {
+    const bool enough =
+        atomic_fetch_sub_explicit(&cache->room, cost, memory_order_relaxed) >= cost;
+    return !enough || (key->bytes[sizeof key->bytes - 1] % 8 == 0 &&
+                       !atomic_load_explicit(&cache->looked, memory_order_relaxed));
+}
+
 /* Makes room for a file, or finds that there is some. */
-static void make_room(vp__cache *cache, int64_t cost) {
-    if (atomic_fetch_sub_explicit(&cache->room, cost, memory_order_relaxed) >= cost)
-        return;
+static void make_room(vp__cache *cache, const vp__cache_key *key, int64_t cost) {
+    if (!must_look(cache, key, cost)) return;
     const int64_t used = vp__cache_trim(&cache->dir, cache->bound - cost);
     const int64_t left = cache->bound - cost - used, slice = cache->bound / 32;
     atomic_store_explicit(&cache->room, left < slice ? left : slice,
                           memory_order_relaxed);
+    atomic_store_explicit(&cache->looked, true, memory_order_relaxed);
 }
 
 bool vp__cache_put(vp__cache *cache, const vp__cache_key *key, const vp__cache_meta *meta,
@@ -203,7 +215,7 @@ bool vp__cache_put(vp__cache *cache, const vp__cache_key *key, const vp__cache_m
     const int64_t cost = vp__cache_cost((int64_t)bytes);
     bool good = cost <= cache->bound / 4; /* one kernel does not drive out all others */
     if (good) {
-        make_room(cache, cost);
+        make_room(cache, key, cost);
         vp__cache_name(key, name);
         good = vp__cache_file_write(&cache->dir, name, file, bytes);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The target, and the seeds. What must hold for every input: no sanitizer complains,
- * nothing outside a loaded object changes, and what the functions return is in itself
- * consistent. Inputs are copied to memory of exactly their size.
+ * The target, and the seeds. What must hold for every input: no sanitizer complains, and
+ * what the functions return is in itself consistent. Inputs are copied to memory of exactly
+ * their size.
  */
 #include "tests/fuzz_cache/target.h"
 
@@ -49,8 +49,7 @@ static void try_object(const uint8_t *bytes, size_t size) {
     if (object) {
         fuzz_counted.objects++;
         must(vp__object_size(object) > 0, "an object has a size");
-        must(!vp__object_symbol(object, "no such name"), "and no other symbols");
-        /* What is there can be read, from end to end. */
+        /* What it makes known can be read. */
         const volatile uint8_t *code = vp__object_symbol(object, "test_calls");
         if (code) (void)*code;
         vp__object_release(object);
