@@ -16,9 +16,10 @@
 
 static char cache_root[64]; /* the test's own folder; the cache is "c" in it */
 
+/* A path in that folder; valid until the thread has asked for four more. */
 static inline const char *cache_path(const char *name) {
-    static char paths[4][256];
-    static int next;
+    static _Thread_local char paths[4][256];
+    static _Thread_local int next;
     char *path = paths[next++ % 4];
     snprintf(path, sizeof paths[0], "%s/%s", cache_root, name);
     return path;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Getting, putting and listing. A get is four system calls and a hash over the file; the
+ * Getting, putting and listing. A get is five system calls and a hash over the file; the
  * file is read and not mapped, because what was checked must not change afterwards.
  *
  * The bound: a process counts what it writes and looks at the whole folder when that could
