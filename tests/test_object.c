@@ -139,6 +139,48 @@ VP_TEST(thousands) {
     vp__object_release(NULL);
 }
 
+static void *resolve_to(void *context, const char *name) {
+    return strcmp(name, "vp_test_outside") == 0 ? context : NULL;
+}
+
+/* An object beside another one reaches it without a slot; the result is the same. */
+VP_TEST(neighbours) {
+    object_bytes file = read_or_skip("kernel-sections.o");
+    vp__object *first = load("kernel-sections.o"), *second;
+    void *near = vp__object_symbol(first, "test_calls");
+    VP_CHECK_STR(vp__object_load(file.bytes, file.size, resolve_to, near, &second), NULL);
+    VP_CHECK_EQ(find(second, "test_calls").calls(2), 2 * (25 + 1) + 25 + 4);
+    vp__object_release(second);
+    vp__object_release(first);
+    free(file.bytes);
+}
+
+/* How the memory at an address may be used, as /proc/self/maps says it: "r-xp". */
+static void protection(const void *address, char out[5]) {
+    unsigned long start, end;
+    char line[512];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    if (!maps) VP_SKIP("there is no /proc");
+    strcpy(out, "none");
+    while (fgets(line, sizeof line, maps)) {
+        char bits[5];
+        if (sscanf(line, "%lx-%lx %4s", &start, &end, bits) != 3) continue;
+        VP_CHECK(!(bits[1] == 'w' && bits[2] == 'x'));
+        if ((uintptr_t)address >= start && (uintptr_t)address < end) strcpy(out, bits);
+    }
+    fclose(maps);
+}
+
+VP_TEST(writable_or_executable) {
+    vp__object *object = load("kernel-pic.o");
+    char bits[5];
+    protection(vp__object_symbol(object, "test_calls"), bits);
+    VP_CHECK_STR(bits, "r-xp");
+    protection(find(object, "test_name").name(1), bits); /* a constant */
+    VP_CHECK_STR(bits, "r-xp");
+    vp__object_release(object);
+}
+
 /* ---- what is refused ---- */
 
 static const char *wrong_with(const void *bytes, size_t size) {
