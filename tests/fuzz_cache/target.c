@@ -12,6 +12,7 @@
 
 #include "jit/cache_file.h"
 #include "jit/object.h"
+#include "tests/fuzz_cache/guard.h"
 #include "tests/object_support.h"
 
 fuzz_counts fuzz_counted;
@@ -42,7 +43,10 @@ static void try_object(const uint8_t *bytes, size_t size) {
     uint8_t *copy = malloc(size + (size == 0));
     if (!copy) return;
     memcpy(copy, bytes, size);
+    fuzz_guarded = true;
     const char *wrong = vp__object_load(copy, size, resolve, &fuzz_counted, &object);
+    fuzz_guarded = false;
+    must(fuzz_guard_is_used() == (object != NULL), "its memory is guarded");
     must((wrong == NULL) == (object != NULL), "a sentence or an object");
     must(memcmp(copy, bytes, size) == 0, "the file is as it was");
     free(copy);
