@@ -155,6 +155,7 @@ int main(void) {
     const int64_t bytes = vp__cache_trim(&dir, INT64_MAX);
     printf("a look at all of the folder, %.1f MB: %.0f us\n", (double)bytes / 1e6,
            (double)(vp__clock_system_ns() - start) / 1e3);
+    vp__cache_dir_close(&dir);
     vp__cache_close(cache);
     free(object.bytes);
     snprintf(command, sizeof command, "rm -rf %s", root);

@@ -199,6 +199,16 @@ VP_TEST(folder_that_changes) {
     VP_CHECK(!has_kernel(cache, 1) && !put_kernel(cache, 2));
     VP_CHECK(chmod(cache_path("c"), 0700) == 0);
     VP_CHECK(has_kernel(cache, 1));
+    /* Closing gives the descriptor back even then. */
+    int before = open("/dev/null", O_RDONLY);
+    VP_CHECK(chmod(cache_path("c"), 0777) == 0);
+    vp__cache_close(cache);
+    int after = open("/dev/null", O_RDONLY);
+    VP_CHECK(after >= 0 && after < before);
+    close(before);
+    close(after);
+    VP_CHECK(chmod(cache_path("c"), 0700) == 0);
+    cache = open_cache(BOUND);
     remove_root();
     VP_CHECK(!has_kernel(cache, 1) && !put_kernel(cache, 2));
     vp__cache_close(cache);

@@ -67,8 +67,7 @@ vp__cache *vp__cache_open(const char *path, const char *own, int64_t bytes,
 
 void vp__cache_close(vp__cache *cache) {
     if (!cache) return;
-    /* Somebody may have closed the descriptor, and it may be a file of theirs by now. */
-    if (vp__cache_dir_trusted(&cache->dir)) close(cache->dir.fd);
+    vp__cache_dir_close(&cache->dir);
     free(cache);
 }
 

@@ -91,10 +91,21 @@ const char *vp__cache_dir_open(const char *path, const char *own, vp__cache_dir 
     return NULL;
 }
 
+/* Is the descriptor still the folder's? */
+static bool is_same(const vp__cache_dir *dir, struct stat *s) {
+    return fstat(dir->fd, s) == 0 && S_ISDIR(s->st_mode) && s->st_dev == dir->device &&
+           s->st_ino == dir->inode;
+}
+
+void vp__cache_dir_close(vp__cache_dir *dir) {
+    struct stat s;
+    if (is_same(dir, &s)) close(dir->fd);
+    dir->fd = -1;
+}
+
 bool vp__cache_dir_trusted(const vp__cache_dir *dir) {
     struct stat s;
-    return fstat(dir->fd, &s) == 0 && S_ISDIR(s.st_mode) && s.st_dev == dir->device &&
-           s.st_ino == dir->inode && is_private(&s);
+    return is_same(dir, &s) && is_private(&s);
 }
 
 DIR *vp__cache_dir_list(const vp__cache_dir *dir) {

@@ -36,6 +36,9 @@ bool vp__cache_name_is_new(const char *name);
  * files in the home of somebody else. NULL, or why it cannot be used. */
 const char *vp__cache_dir_open(const char *path, const char *own, vp__cache_dir *out);
 
+/* Closes the folder, unless somebody did and the descriptor is another file's by now. */
+void vp__cache_dir_close(vp__cache_dir *dir);
+
 /* Is the folder still there, the same, and the user's alone? */
 bool vp__cache_dir_trusted(const vp__cache_dir *dir);
 
