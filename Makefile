@@ -50,4 +50,4 @@ install: all
 	@meson install -C $(BUILD)
 
 clean:
-	rm -rf build build-asan build-tsan build-clang
+	rm -rf build build-asan build-tsan build-clang build-fuzz

@@ -163,6 +163,8 @@ def test_programs():
     programs = ["tests/vproc-tests"]
     if (ROOT / "tests" / "fuzz" / "meson.build").exists():
         programs.append("tests/fuzz/vproc-fuzz")
+    if (ROOT / "tests" / "fuzz_cache" / "meson.build").exists():
+        programs.append("tests/fuzz_cache/vproc-fuzz-cache")
     return programs
 
 
@@ -256,7 +258,7 @@ def rules(s):
 
 
 def fuzz(s):
-    """Random programs: the net against one instruction at a time, for a minute."""
+    """Random programs: the net against one instruction at a time; random files; a minute."""
     if not s.build(s.options.build):
         return
     # Half of the time plain, a quarter under each kind of sanitizer where it was built.
@@ -270,6 +272,29 @@ def fuzz(s):
                     seconds + 120, sanitizer_env())
         else:
             s.left_out(f"no random-program generator in {folder}")
+    fuzz_files(s, max(1, s.options.fuzz_seconds // 20))
+
+
+def fuzz_files(s, seconds):
+    """Random files for the kernel cache: a plain loop, and libFuzzer where clang has it."""
+    part = Path("tests") / "fuzz_cache"
+    for folder in (s.options.build, "build-asan"):
+        fuzzer = ROOT / folder / part / "vproc-fuzz-cache"
+        if fuzzer.exists():
+            s.check(f"random files, {folder}", [fuzzer, "--seconds", seconds],
+                    seconds + 60, sanitizer_env())
+        else:
+            s.left_out(f"no fuzzer of the kernel cache in {folder}")
+    folder = ROOT / "build-clang" / part
+    if not (folder / "libfuzzer-cache").exists():
+        return s.left_out("no libFuzzer in build-clang")
+    (folder / "corpus").mkdir(exist_ok=True)  # what earlier runs found is where it begins
+    s.run([ROOT / s.options.build / part / "vproc-fuzz-cache", "--write-seeds",
+           folder / "seeds"])
+    s.check("random files, guided by coverage",
+            [folder / "libfuzzer-cache", f"-max_total_time={seconds}", "-timeout=10",
+             f"-artifact_prefix={folder}/", folder / "corpus", folder / "seeds"],
+            seconds + 60)
 
 
 def numpy(s):

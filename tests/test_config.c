@@ -24,6 +24,8 @@ static vp__config with(const char *name, const char *value) {
     unsetenv("VP_SYNC");
     unsetenv("VP_INLINE");
     unsetenv("VP_BLAS");
+    unsetenv("VP_CACHE");
+    unsetenv("VP_CACHE_SIZE");
     if (name) setenv(name, value, 1);
     vp__config_read(&config);
     return config;
@@ -36,6 +38,8 @@ VP_TEST(defaults) {
     VP_CHECK(!config.sync && config.inline_nodes && config.blas);
     VP_CHECK_EQ(config.memory, config.memory_all / 10 * 6);
     VP_CHECK_GT(config.memory, 0);
+    VP_CHECK(!config.cache);
+    VP_CHECK_EQ(config.cache_bytes, 256 << 20);
 }
 
 VP_TEST(good_values) {
@@ -53,15 +57,24 @@ VP_TEST(good_values) {
     int64_t off = half.memory - half.memory_all / 2; /* a byte of rounding, at most */
     VP_CHECK(off >= -1 && off <= 1);
     VP_CHECK_EQ(with("VP_THREADS", "").threads, half.cores);
+    VP_CHECK_STR(with("VP_CACHE", "off").cache, "");
+    VP_CHECK_STR(with("VP_CACHE", "0").cache, "");
+    VP_CHECK_STR(with("VP_CACHE", "on").cache, NULL);
+    VP_CHECK_STR(with("VP_CACHE", "/a/b").cache, "/a/b");
+    VP_CHECK_EQ(with("VP_CACHE_SIZE", "10M").cache_bytes, 10 << 20);
+    VP_CHECK_STR(with("XDG_CACHE_HOME", "/c").cache_home, "/c");
+    VP_CHECK_STR(with("XDG_CACHE_HOME", "c").cache_home, NULL);
+    VP_CHECK_STR(with("HOME", "/h").home, "/h");
 }
 
 VP_TEST(bad_values_are_reported) {
     static const struct {
         const char *name, *value;
-    } bad[] = {{"VP_THREADS", "0"},    {"VP_THREADS", "-3"},   {"VP_THREADS", "4x"},
-               {"VP_THREADS", "9999"}, {"VP_SYNC", "maybe"},   {"VP_INLINE", "2"},
-               {"VP_MEMORY", "lots"},  {"VP_MEMORY", "-1G"},   {"VP_MEMORY", "0"},
-               {"VP_MEMORY", "5Q"},    {"VP_MEMORY", "1e400"}, {"VP_MEMORY", "nan"}};
+    } bad[] = {{"VP_THREADS", "0"},     {"VP_THREADS", "-3"},   {"VP_THREADS", "4x"},
+               {"VP_THREADS", "9999"},  {"VP_SYNC", "maybe"},   {"VP_INLINE", "2"},
+               {"VP_MEMORY", "lots"},   {"VP_MEMORY", "-1G"},   {"VP_MEMORY", "0"},
+               {"VP_MEMORY", "5Q"},     {"VP_MEMORY", "1e400"}, {"VP_MEMORY", "nan"},
+               {"VP_CACHE_SIZE", "5%"}, {"VP_CACHE_SIZE", "0"}};
     vp__config fallback = with(NULL, NULL);
     FILE *said = tmpfile();
     VP_CHECK(said != NULL);
@@ -73,7 +86,8 @@ VP_TEST(bad_values_are_reported) {
         same = same && config.threads == fallback.threads &&
                config.sync == fallback.sync &&
                config.inline_nodes == fallback.inline_nodes &&
-               config.memory == fallback.memory;
+               config.memory == fallback.memory &&
+               config.cache_bytes == fallback.cache_bytes;
     }
     fflush(stderr);
     VP_CHECK(dup2(usual, STDERR_FILENO) >= 0);

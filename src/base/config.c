@@ -2,6 +2,7 @@
  *
  * Parsing of the environment variables. An empty value means the same as none.
  */
+#define _GNU_SOURCE
 #include "base/config.h"
 
 #include <errno.h>
@@ -41,15 +42,22 @@ static int read_threads(int fallback) {
     return fallback;
 }
 
-static bool read_flag(const char *name, bool fallback) {
+/* 1 for a way to say yes, 0 for one to say no, -1 for anything else. */
+static int parse_flag(const char *value) {
     static const char *const yes[] = {"1", "true", "yes", "on"};
     static const char *const no[] = {"0", "false", "no", "off"};
+    for (int i = 0; i < 4; i++) {
+        if (!strcasecmp(value, yes[i])) return 1;
+        if (!strcasecmp(value, no[i])) return 0;
+    }
+    return -1;
+}
+
+static bool read_flag(const char *name, bool fallback) {
     const char *value = value_of(name);
     if (!value) return fallback;
-    for (int i = 0; i < 4; i++) {
-        if (!strcasecmp(value, yes[i])) return true;
-        if (!strcasecmp(value, no[i])) return false;
-    }
+    int flag = parse_flag(value);
+    if (flag >= 0) return flag;
     complain(name, value, "0 or 1", fallback ? "1" : "0");
     return fallback;
 }
@@ -86,6 +94,28 @@ static int64_t read_memory(int64_t all) {
     return fallback;
 }
 
+/* The same as value_of for what names files that are believed. */
+static const char *secure_value_of(const char *name) {
+    const char *value = secure_getenv(name);
+    return value && *value ? value : NULL;
+}
+
+static void read_cache(vp__config *out) {
+    out->cache = secure_value_of("VP_CACHE");
+    int flag = out->cache ? parse_flag(out->cache) : 1;
+    if (flag == 0) out->cache = "";
+    if (flag == 1) out->cache = NULL;
+    out->cache_home = secure_value_of("XDG_CACHE_HOME");
+    if (out->cache_home && *out->cache_home != '/') out->cache_home = NULL;
+    out->home = secure_value_of("HOME");
+
+    out->cache_bytes = INT64_C(256) << 20;
+    const char *value = value_of("VP_CACHE_SIZE");
+    int64_t bytes = value ? parse_bytes(value, 0) : 0;
+    if (bytes > 0) out->cache_bytes = bytes;
+    if (bytes < 0) complain("VP_CACHE_SIZE", value, "a size like 500M or 2G", "256M");
+}
+
 void vp__config_read(vp__config *out) {
     vp__limits limits;
     vp__limits_read("", &limits);
@@ -99,6 +129,7 @@ void vp__config_read(vp__config *out) {
     out->trace = value_of("VP_TRACE");
     out->isa = value_of("VP_ISA");
     out->blas = read_flag("VP_BLAS", true);
+    read_cache(out);
 }
 
 static vp__config config;
@@ -110,6 +141,9 @@ static void read_once(void) {
     vp__config_read(&config);
     config.trace = keep(config.trace);
     config.isa = keep(config.isa);
+    config.cache = keep(config.cache);
+    config.cache_home = keep(config.cache_home);
+    config.home = keep(config.home);
 }
 
 const vp__config *vp__config_get(void) {

@@ -23,6 +23,13 @@ typedef struct {
     const char *trace;  /* VP_TRACE: name of the trace file; NULL: none */
     const char *isa;    /* VP_ISA: which base kernels; NULL: the best this CPU has */
     bool blas;          /* VP_BLAS: matrix products may use OpenBLAS; default true */
+    /* VP_CACHE: the folder of compiled kernels, "" when there shall be none; NULL: the
+     * user's, in cache_home or else home. A program that runs with more rights than its
+     * user has (set-user-ID) believes none of the three and has no cache. */
+    const char *cache;
+    const char *cache_home; /* XDG_CACHE_HOME where it is a full path, or NULL */
+    const char *home;       /* HOME, or NULL */
+    int64_t cache_bytes;    /* VP_CACHE_SIZE: bytes the cache may have; default 256 MB */
 } vp__config;
 
 /* The configuration; the first call reads it. Any thread. */
