@@ -49,6 +49,11 @@ need "check" clang-tidy clang-tidy
 # Matrix products use OpenBLAS when it is there; the library opens it at run time.
 has_file /usr/lib/*/libopenblas.so.0 /usr/lib*/libopenblas*.so.0 \
     /usr/local/lib/libopenblas*.so.0 || optional+=(libopenblas0-pthread)
+# Native kernels are compiled by a plug-in on LLVM; without it the base kernels do it all.
+has_file /usr/lib/llvm-1[5-9]/include/llvm-c/Core.h /usr/lib/llvm-[2-9]?/include/llvm-c/Core.h ||
+    optional+=(llvm-19-dev)
+has_file /usr/include/zstd.h || optional+=(libzstd-dev)
+has_file /usr/include/zlib.h || optional+=(zlib1g-dev)
 if [ "$group" = test ]; then
     has_numpy || optional+=(python3-numpy)
 fi
@@ -82,6 +87,9 @@ if [ ${#missing[@]} -gt 0 ]; then
     apt-get install -y -q --no-install-recommends "${missing[@]}"
 fi
 if [ ${#optional[@]} -gt 0 ]; then
-    apt-get install -y -q --no-install-recommends "${optional[@]}" ||
-        echo "Going on without" "${optional[*]}"
+    # One by one, since some systems have not all of them.
+    for package in "${optional[@]}"; do
+        apt-get install -y -q --no-install-recommends "$package" ||
+            echo "Going on without $package"
+    done
 fi

@@ -116,6 +116,33 @@ static void read_cache(vp__config *out) {
     if (bytes < 0) complain("VP_CACHE_SIZE", value, "a size like 500M or 2G", "256M");
 }
 
+static int read_jit(void) {
+    static const char *const names[] = {"on", "off", "native", "mixed"};
+    const char *value = value_of("VP_JIT");
+    if (!value) return VP__JIT_ON;
+    for (int i = 0; i < 4; i++)
+        if (!strcasecmp(value, names[i])) return i;
+    int flag = parse_flag(value);
+    if (flag >= 0) return flag ? VP__JIT_ON : VP__JIT_OFF;
+    complain("VP_JIT", value, "on, off, native or mixed", "on");
+    return VP__JIT_ON;
+}
+
+static void read_debug(vp__config *out) {
+    out->debug_ir = out->debug_asm = false;
+    const char *value = value_of("VP_DEBUG");
+    for (const char *at = value; at && *at;) {
+        size_t n = strcspn(at, ",");
+        if (n == 2 && !strncasecmp(at, "ir", n))
+            out->debug_ir = true;
+        else if (n == 3 && !strncasecmp(at, "asm", n))
+            out->debug_asm = true;
+        else
+            complain("VP_DEBUG", value, "a list of ir and asm", "what is known of it");
+        at += n + (at[n] == ',');
+    }
+}
+
 void vp__config_read(vp__config *out) {
     vp__limits limits;
     vp__limits_read("", &limits);
@@ -130,6 +157,9 @@ void vp__config_read(vp__config *out) {
     out->isa = value_of("VP_ISA");
     out->blas = read_flag("VP_BLAS", true);
     read_cache(out);
+    out->jit = read_jit();
+    out->llvm = secure_value_of("VP_LLVM");
+    read_debug(out);
 }
 
 static vp__config config;
@@ -144,6 +174,7 @@ static void read_once(void) {
     config.cache = keep(config.cache);
     config.cache_home = keep(config.cache_home);
     config.home = keep(config.home);
+    config.llvm = keep(config.llvm);
 }
 
 const vp__config *vp__config_get(void) {

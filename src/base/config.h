@@ -13,6 +13,14 @@
 
 enum { VP__MAX_THREADS = 1024 };
 
+/* VP_JIT. */
+typedef enum {
+    VP__JIT_ON,     /* native code as soon as it is there */
+    VP__JIT_OFF,    /* base kernels only */
+    VP__JIT_NATIVE, /* compile before running, for tests */
+    VP__JIT_MIXED,  /* now these, now those, for tests */
+} vp__jit_mode;
+
 typedef struct {
     int threads;        /* VP_THREADS: threads that compute, callers too; default cores */
     int cores;          /* CPUs this process may use: affinity mask and cgroup quota */
@@ -30,6 +38,9 @@ typedef struct {
     const char *cache_home; /* XDG_CACHE_HOME where it is a full path, or NULL */
     const char *home;       /* HOME, or NULL */
     int64_t cache_bytes;    /* VP_CACHE_SIZE: bytes the cache may have; default 256 MB */
+    int jit;                /* VP_JIT: vp__jit_mode */
+    const char *llvm;       /* VP_LLVM: the compiler plug-in; NULL: the one beside us */
+    bool debug_ir, debug_asm; /* VP_DEBUG: what is shown of compiled kernels */
 } vp__config;
 
 /* The configuration; the first call reads it. Any thread. */

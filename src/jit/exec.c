@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "jit/native.h"
 #include "jit/plan.h"
 
 size_t vp__exec_scratch_size(void) {
@@ -69,7 +70,9 @@ void vp__plan_run(const vp__plan *p, int64_t piece, void *const *leaf_data, void
                   void *partial, void *scratch) {
     vp__run r;
     vp__run_init(&r, p, leaf_data, out, scratch);
-    if (p->mode == VP__PLAN_COPY || p->mode == VP__PLAN_MAP)
+    if (p->mode == VP__PLAN_DIRECT)
+        vp__run_direct(&r, piece);
+    else if (p->mode == VP__PLAN_COPY || p->mode == VP__PLAN_MAP)
         run_tiles(&r, piece);
     else
         vp__run_reduce(&r, piece, partial);
@@ -81,6 +84,24 @@ void vp__plan_finish(const vp__plan *p, void *out, void *partial, void *scratch)
     vp__run r;
     vp__run_init(&r, p, NULL, out, scratch);
     vp__run_finish(&r, partial);
+}
+
+vp__native_fn vp__exec_flat_code(const vp__kernel *k, double ns) {
+    if (k->ninstrs == 0 || !vp__native_is_worth(ns)) return NULL;
+    vp__form form = {.kind = VP__FORM_MAP};
+    for (int i = 0; i < k->nleaves; i++)
+        form.read[i] = k->leaf[i].constant ? VP__READ_PLANE : VP__READ_RUN;
+    return vp__native_want(k, &form, ns);
+}
+
+void vp__exec_flat_native(vp__native_fn fn, const vp__kernel *k, void *const *leaf_data,
+                          void *out, int64_t n) {
+    static const int64_t none[VP__KERNEL_LEAVES + 1];
+    char *ptr[VP__KERNEL_LEAVES + 1];
+    for (int i = 0; i < k->nleaves; i++)
+        ptr[i] = k->leaf[i].constant ? (char *)(uintptr_t)&k->leaf[i].value : leaf_data[i];
+    ptr[k->nleaves] = out;
+    fn(ptr, none, none, n, 1, 1);
 }
 
 /* Elements of one block of the short way; small enough that every value of the largest

@@ -19,6 +19,8 @@ typedef struct vp__exec_args {
         *leaf_strides[VP__KERNEL_LEAVES]; /* bytes, ndim entries; NULL: constant */
     /* Bytes, ndim entries; entries of reduced axes are ignored. */
     const int64_t *out_strides;
+    double cost; /* of the base kernels in nanoseconds, to know whether native code is worth
+                    asking for; 0: it is not to be used */
 } vp__exec_args;
 
 typedef struct vp__plan vp__plan;
@@ -52,5 +54,10 @@ size_t vp__exec_scratch_size(void);
  * No plan. */
 void vp__exec_flat(const vp__kernel *kernel, void *const *leaf_data, void *out, int64_t n,
                    void *scratch);
+
+/* Native code for that, if there is any by now; `ns` is what the run would cost. */
+vp__native_fn vp__exec_flat_code(const vp__kernel *kernel, double ns);
+void vp__exec_flat_native(vp__native_fn code, const vp__kernel *kernel,
+                          void *const *leaf_data, void *out, int64_t n);
 
 #endif

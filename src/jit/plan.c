@@ -571,6 +571,8 @@ void vp__plan_init_for(vp__plan *p, const vp__kernels *kernels, const vp__exec_a
     }
     fill_loops(&m);
     m.turned = p->mode <= VP__PLAN_MAP ? find_turned(&m) : -1;
+    if (m.turned < 0 && !neutral && vp__plan_direct(p, args, &loops, piece_elements))
+        return;
     if (m.turned >= 0) p->buffer_bytes = TURNED_BYTES;
     for (;; p->buffer_bytes /= 2) {
         lay_out(&m, widest, min64(p->buffer_bytes / widest, MOST_ELEMENTS));

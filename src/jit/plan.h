@@ -46,6 +46,7 @@ typedef enum {
     VP__PLAN_COL_CHUNKS, /* a kept loop fastest, a few reduced numbers per tile */
     VP__PLAN_RANGES,     /* several reduced loops, walked by number */
     VP__PLAN_PANEL,      /* the same, evaluated in memory's order and then transposed */
+    VP__PLAN_DIRECT,     /* native code on whole operands; no tiles in the sense above */
 } vp__plan_mode;
 
 /* How the body reaches an array operand in a tile. */
@@ -102,6 +103,7 @@ typedef struct {
 struct vp__plan {
     const vp__kernels *kernels;
     const vp__reduce_kernel *reduce;
+    vp__native_fn native; /* of DIRECT */
     int64_t pieces;
     int64_t tiles;            /* of the kept grid */
     int64_t piece_tiles;      /* tiles per piece */
@@ -119,6 +121,7 @@ struct vp__plan {
     uint8_t nkept, nloops;
     uint8_t ntile;
     uint8_t tile[VP__TILE_LOOPS];
+    uint8_t nest[3];   /* DIRECT: the loops x, y and z of a call, or VP__NONE */
     uint8_t noperands; /* array leaves, then the output */
     uint8_t nvalues, nleaves, nconstants, nsteps;
     uint8_t nbuffers, nvarying; /* all of them, and those not kept from tile to tile */
@@ -217,6 +220,9 @@ void vp__copy_tile(const vp__kernels *k, int lg, char *dst, const int64_t *dst_s
 void vp__copy_range(const vp__kernels *k, int lg, char *dst, const char *src,
                     const int64_t *dim, const int64_t *stride, int nloops, int64_t number,
                     int64_t n);
+
+/* plan_direct.c: a piece of a direct plan. */
+void vp__run_direct(vp__run *r, int64_t piece);
 
 /* plan_reduce.c: a piece of a reduction, and what folds the pieces' states. */
 void vp__run_reduce(vp__run *r, int64_t piece, char *partial);

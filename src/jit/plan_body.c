@@ -229,6 +229,7 @@ void vp__run_init(vp__run *r, const vp__plan *p, void *const *leaf_data, void *o
         r->base[o] = data + shift[o];
         r->last[o] = NULL;
     }
+    if (p->mode == VP__PLAN_DIRECT) return;
     for (int t = 0; t < p->ntile; t++) r->kept[t] = -1;
     r->first = true;
     if (p->mode == VP__PLAN_COPY || leaf_data == NULL) return; /* no body will run */

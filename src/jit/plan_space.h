@@ -32,4 +32,8 @@ typedef struct {
  * outputs. */
 void vp__space_init(vp__space *l, const vp__exec_args *args, bool free_order);
 
+/* plan_direct.c: makes the plan a direct one if that can be; its loops are filled in. */
+bool vp__plan_direct(vp__plan *p, const vp__exec_args *args, const vp__space *l,
+                     int64_t piece_elements);
+
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "jit/exec.h"
+#include "jit/native.h"
 #include "net/cost.h"
 #include "net/issue.h"
 #include "net/launch.h"
@@ -142,21 +143,10 @@ vp__error *vp__flat_run(vp__flat *f, vp__expr *e, vp__storage *fresh, char *out)
  * cheaper than the cache lines a whole kernel would take in every waiting node. */
 typedef struct {
     int64_t count, chunk;
+    vp__native_fn code;
     uint8_t nleaves, ninstrs, result;
     _Alignas(8) char body[];
 } payload;
-
-static void begin(vp__node *n) {
-    payload *w = n->payload;
-    double cost = n->cost;
-    w->chunk = w->count > 0 ? w->count : 1;
-    if (vp__placeable == 1 || cost < 2 * (double)vp__tuning.piece_ns) return;
-    int64_t grain = vp__tuning.flat_grain;
-    int64_t wish = (int64_t)((double)w->count * (double)vp__tuning.piece_ns / cost) + 1;
-    w->chunk = (wish + grain - 1) / grain * grain;
-    n->pieces = (w->count + w->chunk - 1) / w->chunk;
-    if (n->pieces < 1) n->pieces = 1;
-}
 
 static void unpack(vp__kernel *k, const payload *w) {
     k->nleaves = w->nleaves;
@@ -167,6 +157,24 @@ static void unpack(vp__kernel *k, const payload *w) {
     const vp__instr *instr = (const vp__instr *)(leaf + w->nleaves);
     for (int i = 0; i < k->nleaves; i++) k->leaf[i] = leaf[i];
     for (int i = 0; i < k->ninstrs; i++) k->instr[i] = instr[i];
+}
+
+static void begin(vp__node *n) {
+    payload *w = n->payload;
+    double cost = n->cost;
+    w->chunk = w->count > 0 ? w->count : 1;
+    w->code = NULL;
+    if (vp__native_is_worth(n->estimate)) {
+        vp__kernel k;
+        unpack(&k, w);
+        w->code = vp__exec_flat_code(&k, n->estimate);
+    }
+    if (vp__placeable == 1 || cost < 2 * (double)vp__tuning.piece_ns) return;
+    int64_t grain = vp__tuning.flat_grain;
+    int64_t wish = (int64_t)((double)w->count * (double)vp__tuning.piece_ns / cost) + 1;
+    w->chunk = (wish + grain - 1) / grain * grain;
+    n->pieces = (w->count + w->chunk - 1) / w->chunk;
+    if (n->pieces < 1) n->pieces = 1;
 }
 
 static void piece(vp__node *n, int64_t i, vp__core *core) {
@@ -181,8 +189,11 @@ static void piece(vp__node *n, int64_t i, vp__core *core) {
         if (k.leaf[j].constant) continue;
         data[j] = vp__input_data(&n->in[in++]) + first * vp__dtype[k.leaf[j].dtype].size;
     }
-    vp__exec_flat(&k, data, n->out + first * vp__dtype[k.result].size, count,
-                  core->scratch);
+    char *out = n->out + first * vp__dtype[k.result].size;
+    if (w->code)
+        vp__exec_flat_native(w->code, &k, data, out, count);
+    else
+        vp__exec_flat(&k, data, out, count, core->scratch);
     vp__count(&core->counters.kernels, 1);
     vp__count(&core->counters.elements, (uint64_t)count);
 }

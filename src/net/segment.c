@@ -24,6 +24,7 @@ typedef struct {
     int64_t chunk; /* elements of a flat piece */
     int64_t loop_out_strides[VP__MAXDIM];
     bool flat;
+    vp__native_fn code; /* of a flat one */
 } payload;
 
 enum { ARENA_BYTES = 2048 };
@@ -48,6 +49,7 @@ static bool matches(const vp__part *p, const int64_t *loop_out) {
 
 static void fill_args(vp__exec_args *a, const vp__part *p, const int64_t *loop_out) {
     a->kernel = &p->kernel;
+    a->cost = p->cost;
     a->ndim = p->ndim;
     a->dims = p->dims;
     a->reduced = p->reduced;
@@ -79,7 +81,11 @@ static vp__error *run_part(const vp__part *p, void *const *data, char *out,
     vp__count(&core->counters.kernels, 1);
     vp__count(&core->counters.elements, (uint64_t)p->count);
     if (p->flat && (!strides || matches(p, loop))) {
-        vp__exec_flat(&p->kernel, data, out, p->count, core->scratch);
+        vp__native_fn code = vp__exec_flat_code(&p->kernel, p->cost);
+        if (code)
+            vp__exec_flat_native(code, &p->kernel, data, out, p->count);
+        else
+            vp__exec_flat(&p->kernel, data, out, p->count, core->scratch);
         return NULL;
     }
     vp__exec_args args;
@@ -166,6 +172,7 @@ static void open_part(vp__node *n) {
     int64_t wish = piece_elements(n, p), grain = vp__tuning.flat_grain;
     w->flat = p->flat && matches(p, w->loop_out_strides);
     if (w->flat) {
+        w->code = vp__exec_flat_code(&p->kernel, p->cost);
         w->chunk = wish < p->count ? (wish + grain - 1) / grain * grain
                                    : (p->count > 0 ? p->count : 1);
         n->pieces = (p->count + w->chunk - 1) / w->chunk;
@@ -208,7 +215,10 @@ static void piece(vp__node *n, int64_t i, vp__core *core) {
         int64_t count = p->count - first < w->chunk ? p->count - first : w->chunk;
         void *shifted[VP__KERNEL_LEAVES];
         shift(p, data, out, first, shifted, &out);
-        vp__exec_flat(&p->kernel, shifted, out, count, core->scratch);
+        if (w->code)
+            vp__exec_flat_native(w->code, &p->kernel, shifted, out, count);
+        else
+            vp__exec_flat(&p->kernel, shifted, out, count, core->scratch);
     } else if (vp__plan_pieces(w->plan)) {
         vp__plan_run(w->plan, i, data, out, w->partial, core->scratch);
     }

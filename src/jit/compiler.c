@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "jit/compiler.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/config.h"
+#include "jit/cache.h"
+#include "jit/object.h"
+#include "ops/kernels.h"
+
+#if !defined VP_LLVM_VERSION
+#define VP_LLVM_VERSION "none"
+#endif
+/* Changes with whatever changes the code that is emitted for the same IR. */
+#define EMITTER "1"
+
+/* --- the machine -------------------------------------------------------------------- */
+
+static const vp__machine *target_of(void) {
+    static const struct {
+        const char *isa;
+        vp__machine target;
+    } known[] = {
+        {"avx512", {"x86_64-pc-linux-gnu", "x86-64-v4", "", 64}},
+        {"avx2", {"x86_64-pc-linux-gnu", "x86-64-v3", "", 32}},
+#if defined __x86_64__
+        {"baseline", {"x86_64-pc-linux-gnu", "x86-64", "", 16}},
+#elif defined __aarch64__
+        {"baseline", {"aarch64-unknown-linux-gnu", "generic", "", 16}},
+#endif
+    };
+    const char *isa = vp__kernels_get()->isa;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].isa, isa) == 0) return &known[i].target;
+    return NULL;
+}
+
+bool vp__compiler_is_possible(void) { return target_of() != NULL; }
+
+static bool has_call(int prim, int type) {
+    (void)prim;
+    (void)type;
+    return false;
+}
+
+/* --- what kernels call -------------------------------------------------------------- */
+
+static int find_type(const char *name) {
+    for (int t = 0; t < VP__NDTYPES; t++)
+        if (strcmp(name, vp__dtype[t].name) == 0) return t;
+    return -1;
+}
+
+static void *base_kernel(char *row, int type) {
+    for (int i = 0; i < VP__NOPS; i++)
+        if (strcmp(row, vp__ops[i].name) == 0)
+            return (void *)(uintptr_t)vp__kernels_get()->op[i][type];
+    return NULL;
+}
+
+/* Functions that code generators call for what a CPU cannot do itself. */
+static void *library_function(const char *name) {
+    static const struct {
+        const char *name;
+        void *fn;
+    } known[] = {
+#define FUNCTION(name) {#name, (void *)(uintptr_t)name}
+        FUNCTION(memcpy), FUNCTION(memset), FUNCTION(floor), FUNCTION(floorf),
+        FUNCTION(ceil),   FUNCTION(ceilf),  FUNCTION(trunc), FUNCTION(truncf),
+        FUNCTION(rint),   FUNCTION(rintf),
+#undef FUNCTION
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].name, name) == 0) return known[i].fn;
+    return NULL;
+}
+
+static void *resolve(void *context, const char *name) {
+    (void)context;
+    char copy[100];
+    if (strlen(name) >= sizeof copy) return NULL;
+    strcpy(copy, name);
+    char *kind = copy, *what = strchr(copy, '.');
+    if (!what) return library_function(name);
+    *what++ = 0;
+    char *type_name = strchr(what, '.');
+    if (!type_name) return NULL;
+    *type_name++ = 0;
+    int type = find_type(type_name);
+    if (type < 0) return NULL;
+    if (strcmp(kind, "vp_base") == 0) return base_kernel(what, type);
+    return NULL;
+}
+
+/* --- the plug-in -------------------------------------------------------------------- */
+
+/* Beside the library or the program that contains us, or above it in a build tree. Nobody
+ * else must be able to write what we run. */
+static bool is_trusted(const char *path) {
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISREG(s.st_mode) && !(s.st_mode & (S_IWGRP | S_IWOTH)) &&
+           (s.st_uid == 0 || s.st_uid == geteuid());
+}
+
+static void *open_beside(void) {
+    static const char *const places[] = {"vproc-llvm.so", "vproc/vproc-llvm.so",
+                                         "../vproc-llvm.so", "../../vproc-llvm.so"};
+    Dl_info us;
+    char self[PATH_MAX], path[PATH_MAX + 32];
+    if (!dladdr((void *)(uintptr_t)vp__compile, &us)) return NULL;
+    if (!realpath(us.dli_fname, self)) {
+        ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+        if (n < 0) return NULL;
+        self[n] = 0;
+    }
+    char *slash = strrchr(self, '/');
+    if (!slash) return NULL;
+    slash[1] = 0;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(path, sizeof path, "%s%s", self, places[i]);
+        if (is_trusted(path)) return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    }
+    return NULL;
+}
+
+static const vp__plugin *plugin_get(void) {
+    static bool tried;
+    static const vp__plugin *plugin;
+    if (tried) return plugin;
+    tried = true;
+    const char *path = vp__config_get()->llvm;
+    void *handle =
+        path ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : open_beside();
+    if (!handle) return NULL;
+    vp__plugin_fn get = (vp__plugin_fn)(uintptr_t)dlsym(handle, VP__PLUGIN_SYMBOL);
+    plugin = get ? get(VP__PLUGIN_VERSION) : NULL;
+    return plugin;
+}
+
+/* --- compiling ---------------------------------------------------------------------- */
+
+static char *text_of(const vp__ir *ir, const vp__form *form) {
+    static const char *const kinds[] = {"map", "rows", "chunk", "cols"};
+    static const char *const reads[] = {"run", "row", "plane"};
+    _Static_assert(sizeof kinds / sizeof *kinds == VP__NFORMS, "one for each");
+    _Static_assert(sizeof reads / sizeof *reads == VP__NREADS, "one for each");
+    char *text = NULL;
+    size_t n;
+    FILE *f = open_memstream(&text, &n);
+    if (!f) return NULL;
+    fprintf(f, "form %s", kinds[form->kind]);
+    for (int i = 0; i < ir->nleaves; i++) fprintf(f, " %s", reads[form->read[i]]);
+    fputc('\n', f);
+    vp__ir_print(ir, f);
+    return fclose(f) == 0 ? text : NULL;
+}
+
+static void show(const vp__ir *ir, const vp__form *form, const char *text) {
+    const vp__config *config = vp__config_get();
+    if (config->debug_ir) fprintf(stderr, "vproc: kernel\n%s\n", text);
+    if (!config->debug_asm || !plugin_get()) return;
+    char *message = NULL, *code = plugin_get()->assembly(ir, form, target_of(), &message);
+    fprintf(stderr, "vproc: code\n%s\n", code ? code : message);
+    free(code);
+    free(message);
+}
+
+static bool load(const void *object, size_t size, vp__compiled *out, char **message) {
+    vp__object *loaded;
+    const char *wrong = vp__object_load(object, size, resolve, NULL, &loaded);
+    if (wrong) {
+        *message = strdup(wrong);
+        return false;
+    }
+    void *fn = vp__object_symbol(loaded, VP__KERNEL_SYMBOL);
+    if (!fn) {
+        *message = strdup("the object has no kernel");
+        vp__object_release(loaded);
+        return false;
+    }
+    out->fn = (vp__native_fn)(uintptr_t)fn;
+    out->bytes = vp__object_size(loaded);
+    return true;
+}
+
+static bool compile_ir(const vp__ir *ir, const vp__form *form, vp__compiled *out,
+                       char **message) {
+    char *text = text_of(ir, form);
+    if (!text) {
+        *message = strdup("out of memory");
+        return false;
+    }
+    show(ir, form, text);
+    vp__cache *cache = vp__cache_get_default(NULL);
+    vp__cache_meta meta = {text, "native", target_of()->cpu,
+                           "emitter " EMITTER ", LLVM " VP_LLVM_VERSION};
+    vp__cache_key key = vp__cache_key_of(&meta);
+    vp__cache_code code;
+    bool ok = false;
+    if (vp__cache_get(cache, &key, &meta, &code)) {
+        out->from_cache = ok = load(code.object, code.size, out, message);
+        vp__cache_code_release(&code);
+    }
+    const vp__plugin *plugin = ok ? NULL : plugin_get();
+    if (plugin) {
+        free(*message);
+        *message = NULL;
+        size_t size;
+        void *object = plugin->compile(ir, form, target_of(), &size, message);
+        ok = object && load(object, size, out, message);
+        if (ok) vp__cache_put(cache, &key, &meta, object, size);
+        plugin->release(object);
+    } else if (!ok && !*message) {
+        *message = strdup("there is no compiler plug-in (vproc-llvm.so)");
+    }
+    free(text);
+    return ok;
+}
+
+bool vp__compile(const vp__kernel *kernel, const vp__form *form, vp__compiled *out,
+                 char **message) {
+    *out = (vp__compiled){NULL, 0, false};
+    vp__ir ir;
+    if (!vp__ir_lower(&ir, kernel, has_call)) {
+        *message = strdup("out of memory");
+        return false;
+    }
+    const char *wrong = vp__ir_verify(&ir);
+    bool ok = !wrong && compile_ir(&ir, form, out, message);
+    if (wrong) *message = strdup(wrong);
+    vp__ir_deinit(&ir);
+    return ok;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a kernel and the form of its loops to code that can be called: from the cache on
+ * disk if it is there, else through the compiler plug-in. Takes milliseconds; one thread
+ * at a time.
+ */
+#ifndef VP_JIT_COMPILER_H
+#define VP_JIT_COMPILER_H
+
+#include "jit/plugin.h"
+
+typedef struct {
+    vp__native_fn fn;
+    size_t bytes;    /* of memory it takes */
+    bool from_cache; /* not compiled */
+} vp__compiled;
+
+/* False when it cannot be had; *message then says why (to be freed), and must be NULL on
+ * entry. */
+bool vp__compile(const vp__kernel *kernel, const vp__form *form, vp__compiled *out,
+                 char **message);
+
+/* Whether this build and machine have anything to compile for. */
+bool vp__compiler_is_possible(void);
+
+#endif

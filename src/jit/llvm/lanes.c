@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The body of a kernel on one vector of lanes. Every instruction means exactly what
+ * ir.def and the base kernels say, bit for bit.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "jit/llvm/emit.h"
+
+static int class_of(int type) { return type == VP__TRUTH ? -1 : vp__dtype[type].cls; }
+static bool is_float(int type) { return class_of(type) == VP__CLASS_F; }
+static bool is_complex(int type) { return class_of(type) == VP__CLASS_C; }
+static bool is_signed(int type) { return class_of(type) == VP__CLASS_S; }
+static int size_of(int type) { return vp__dtype[type].size; }
+
+LLVMTypeRef vp__emit_element(vp__emitter *e, int type) {
+    if (type == VP__TRUTH) return LLVMInt1TypeInContext(e->context);
+    const int real = vp__dtype[type].real;
+    if (real == VP_F32) return LLVMFloatTypeInContext(e->context);
+    if (real == VP_F64) return LLVMDoubleTypeInContext(e->context);
+    return LLVMIntTypeInContext(e->context, 8u * (unsigned)size_of(real));
+}
+
+LLVMTypeRef vp__emit_vector(vp__emitter *e, int type) {
+    return LLVMVectorType(vp__emit_element(e, type), (unsigned)e->width);
+}
+
+LLVMValueRef vp__emit_int(vp__emitter *e, int64_t n) {
+    return LLVMConstInt(LLVMInt64TypeInContext(e->context), (unsigned long long)n, 1);
+}
+
+static LLVMValueRef index_vector(vp__emitter *e, int n, int first, int step, int modulo) {
+    LLVMValueRef at[256];
+    for (int i = 0; i < n; i++)
+        at[i] = LLVMConstInt(LLVMInt32TypeInContext(e->context),
+                             (unsigned)((first + i * step) % modulo), 0);
+    return LLVMConstVector(at, (unsigned)n);
+}
+
+static LLVMValueRef shuffle(vp__emitter *e, LLVMValueRef a, LLVMValueRef b, int n,
+                            int first, int step, int modulo) {
+    return LLVMBuildShuffleVector(e->builder, a, b,
+                                  index_vector(e, n, first, step, modulo), "");
+}
+
+LLVMValueRef vp__emit_splat(vp__emitter *e, LLVMValueRef scalar) {
+    LLVMTypeRef type = LLVMVectorType(LLVMTypeOf(scalar), (unsigned)e->width);
+    LLVMValueRef undef = LLVMGetPoison(type);
+    LLVMValueRef zero = LLVMConstInt(LLVMInt32TypeInContext(e->context), 0, 0);
+    LLVMValueRef one = LLVMBuildInsertElement(e->builder, undef, scalar, zero, "");
+    return LLVMBuildShuffleVector(e->builder, one, undef,
+                                  index_vector(e, e->width, 0, 0, 1), "");
+}
+
+LLVMValueRef vp__emit_scalar(vp__emitter *e, int type, uint64_t bits) {
+    LLVMTypeRef t = vp__emit_element(e, type);
+    if (!is_float(type)) return LLVMConstInt(t, bits, 0);
+    /* By its bits, since a double would not keep a NaN's. */
+    LLVMTypeRef whole = LLVMIntTypeInContext(e->context, 8u * (unsigned)size_of(type));
+    return LLVMConstBitCast(LLVMConstInt(whole, bits, 0), t);
+}
+
+LLVMValueRef vp__emit_constant(vp__emitter *e, int type, uint64_t bits) {
+    LLVMValueRef all[256], one = vp__emit_scalar(e, type, bits);
+    for (int i = 0; i < e->width; i++) all[i] = one;
+    return LLVMConstVector(all, (unsigned)e->width);
+}
+
+static LLVMValueRef real_constant(vp__emitter *e, int type, double x) {
+    const float f = (float)x;
+    uint64_t bits = 0;
+    if (type == VP_F32)
+        memcpy(&bits, &f, sizeof f);
+    else
+        memcpy(&bits, &x, sizeof x);
+    return vp__emit_constant(e, type, bits);
+}
+
+LLVMValueRef vp__emit_intrinsic(vp__emitter *e, const char *name, LLVMTypeRef overload,
+                                LLVMValueRef *args, unsigned n) {
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    LLVMTypeRef over[] = {overload};
+    LLVMValueRef fn = LLVMGetIntrinsicDeclaration(e->module, id, over, 1);
+    LLVMTypeRef type = LLVMIntrinsicGetType(e->context, id, over, 1);
+    return LLVMBuildCall2(e->builder, type, fn, args, n, "");
+}
+
+LLVMValueRef vp__emit_slot(vp__emitter *e, LLVMTypeRef type) {
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(e->builder);
+    LLVMValueRef first = LLVMGetFirstInstruction(e->entry);
+    if (first)
+        LLVMPositionBuilderBefore(e->builder, first);
+    else
+        LLVMPositionBuilderAtEnd(e->builder, e->entry);
+    LLVMValueRef slot = LLVMBuildAlloca(e->builder, type, "");
+    LLVMSetAlignment(slot, 64);
+    LLVMPositionBuilderAtEnd(e->builder, here);
+    return slot;
+}
+
+/* --- memory ------------------------------------------------------------------------- */
+
+static LLVMValueRef masked_load(vp__emitter *e, LLVMTypeRef type, LLVMValueRef at,
+                                LLVMValueRef mask, unsigned align) {
+    LLVMTypeRef over[] = {type, LLVMPointerTypeInContext(e->context, 0)};
+    unsigned id = LLVMLookupIntrinsicID("llvm.masked.load", 16);
+    LLVMValueRef args[] = {at,
+                           LLVMConstInt(LLVMInt32TypeInContext(e->context), align, 0),
+                           mask, LLVMConstNull(type)};
+    return LLVMBuildCall2(e->builder, LLVMIntrinsicGetType(e->context, id, over, 2),
+                          LLVMGetIntrinsicDeclaration(e->module, id, over, 2), args, 4,
+                          "");
+}
+
+static void masked_store(vp__emitter *e, LLVMValueRef v, LLVMValueRef at,
+                         LLVMValueRef mask, unsigned align) {
+    LLVMTypeRef over[] = {LLVMTypeOf(v), LLVMPointerTypeInContext(e->context, 0)};
+    unsigned id = LLVMLookupIntrinsicID("llvm.masked.store", 17);
+    LLVMValueRef args[] = {
+        v, at, LLVMConstInt(LLVMInt32TypeInContext(e->context), align, 0), mask};
+    LLVMBuildCall2(e->builder, LLVMIntrinsicGetType(e->context, id, over, 2),
+                   LLVMGetIntrinsicDeclaration(e->module, id, over, 2), args, 4, "");
+}
+
+/* Each lane's truth twice, for the components of complex elements. */
+static LLVMValueRef twice(vp__emitter *e, LLVMValueRef mask) {
+    LLVMValueRef at[256];
+    for (int i = 0; i < 2 * e->width; i++)
+        at[i] =
+            LLVMConstInt(LLVMInt32TypeInContext(e->context), (unsigned long long)i / 2, 0);
+    return LLVMBuildShuffleVector(e->builder, mask, mask,
+                                  LLVMConstVector(at, 2 * (unsigned)e->width), "");
+}
+
+vp__lanes vp__emit_load(vp__emitter *e, int type, LLVMValueRef at, LLVMValueRef mask) {
+    const int real = vp__dtype[type].real, parts = is_complex(type) ? 2 : 1;
+    const unsigned align = (unsigned)size_of(real);
+    LLVMTypeRef t =
+        LLVMVectorType(vp__emit_element(e, real), (unsigned)(parts * e->width));
+    LLVMValueRef v;
+    if (mask) {
+        v = masked_load(e, t, at, parts == 2 ? twice(e, mask) : mask, align);
+    } else {
+        v = LLVMBuildLoad2(e->builder, t, at, "");
+        LLVMSetAlignment(v, align);
+    }
+    if (parts == 1) return (vp__lanes){v, NULL};
+    return (vp__lanes){shuffle(e, v, v, e->width, 0, 2, 4 * e->width),
+                       shuffle(e, v, v, e->width, 1, 2, 4 * e->width)};
+}
+
+void vp__emit_store(vp__emitter *e, int type, vp__lanes v, LLVMValueRef at,
+                    LLVMValueRef mask) {
+    const unsigned align = (unsigned)size_of(vp__dtype[type].real);
+    LLVMValueRef whole = v.re;
+    if (is_complex(type)) {
+        LLVMValueRef order[256];
+        for (int i = 0; i < 2 * e->width; i++)
+            order[i] = LLVMConstInt(LLVMInt32TypeInContext(e->context),
+                                    (unsigned)(i / 2 + i % 2 * e->width), 0);
+        whole = LLVMBuildShuffleVector(e->builder, v.re, v.im,
+                                       LLVMConstVector(order, 2 * (unsigned)e->width), "");
+        if (mask) mask = twice(e, mask);
+    }
+    if (mask) {
+        masked_store(e, whole, at, mask, align);
+        return;
+    }
+    LLVMSetAlignment(LLVMBuildStore(e->builder, whole, at), align);
+}
+
+vp__lanes vp__emit_load_one(vp__emitter *e, int type, LLVMValueRef at) {
+    const int real = vp__dtype[type].real;
+    LLVMTypeRef t = vp__emit_element(e, real);
+    vp__lanes v = {LLVMBuildLoad2(e->builder, t, at, ""), NULL};
+    LLVMSetAlignment(v.re, (unsigned)size_of(real));
+    v.re = vp__emit_splat(e, v.re);
+    if (!is_complex(type)) return v;
+    LLVMValueRef one = vp__emit_int(e, 1);
+    LLVMValueRef second = LLVMBuildGEP2(e->builder, t, at, &one, 1, "");
+    v.im = LLVMBuildLoad2(e->builder, t, second, "");
+    LLVMSetAlignment(v.im, (unsigned)size_of(real));
+    v.im = vp__emit_splat(e, v.im);
+    return v;
+}
+
+/* --- instructions ------------------------------------------------------------------- */
+
+LLVMValueRef vp__emit_compare(vp__emitter *e, int op, int type, LLVMValueRef a,
+                              LLVMValueRef b) {
+    static const LLVMRealPredicate real[] = {LLVMRealOEQ, LLVMRealUNE, LLVMRealOLT,
+                                             LLVMRealOLE, LLVMRealOGT, LLVMRealOGE};
+    static const LLVMIntPredicate with_sign[] = {LLVMIntEQ,  LLVMIntNE,  LLVMIntSLT,
+                                                 LLVMIntSLE, LLVMIntSGT, LLVMIntSGE};
+    static const LLVMIntPredicate without[] = {LLVMIntEQ,  LLVMIntNE,  LLVMIntULT,
+                                               LLVMIntULE, LLVMIntUGT, LLVMIntUGE};
+    const int i = op - VP__IR_eq;
+    if (is_float(type)) return LLVMBuildFCmp(e->builder, real[i], a, b, "");
+    return LLVMBuildICmp(e->builder, is_signed(type) ? with_sign[i] : without[i], a, b,
+                         "");
+}
+
+static LLVMValueRef pick(vp__emitter *e, LLVMValueRef when, LLVMValueRef a,
+                         LLVMValueRef b) {
+    return LLVMBuildSelect(e->builder, when, a, b, "");
+}
+
+/* By division of the narrowest floats that have mantissa enough, as the base kernels do;
+ * 64 bits have no such float. */
+static LLVMValueRef quotient(vp__emitter *e, int type, LLVMValueRef x, LLVMValueRef y) {
+    LLVMBuilderRef b = e->builder;
+    LLVMTypeRef t = vp__emit_vector(e, type);
+    LLVMValueRef zero = LLVMConstNull(t), ones = LLVMConstAllOnes(t);
+    LLVMValueRef by_zero = LLVMBuildICmp(b, LLVMIntEQ, y, zero, "");
+    LLVMValueRef by_minus = LLVMBuildICmp(b, LLVMIntEQ, y, ones, "");
+    LLVMValueRef bad =
+        is_signed(type) ? LLVMBuildOr(b, by_zero, by_minus, "") : by_zero;
+    LLVMValueRef safe = pick(e, bad, vp__emit_constant(e, type, 1), y), q;
+    if (size_of(type) == 8) {
+        q = is_signed(type) ? LLVMBuildSDiv(b, x, safe, "") : LLVMBuildUDiv(b, x, safe, "");
+    } else {
+        LLVMTypeRef f = vp__emit_vector(e, size_of(type) == 4 ? VP_F64 : VP_F32);
+        if (is_signed(type))
+            q = LLVMBuildFPToSI(b,
+                                LLVMBuildFDiv(b, LLVMBuildSIToFP(b, x, f, ""),
+                                              LLVMBuildSIToFP(b, safe, f, ""), ""),
+                                t, "");
+        else
+            q = LLVMBuildFPToUI(b,
+                                LLVMBuildFDiv(b, LLVMBuildUIToFP(b, x, f, ""),
+                                              LLVMBuildUIToFP(b, safe, f, ""), ""),
+                                t, "");
+    }
+    if (is_signed(type)) q = pick(e, by_minus, LLVMBuildNeg(b, x, ""), q);
+    return pick(e, by_zero, zero, q);
+}
+
+static LLVMValueRef extreme(vp__emitter *e, bool least, int type, LLVMValueRef x,
+                            LLVMValueRef y) {
+    if (!is_float(type))
+        return pick(e, vp__emit_compare(e, least ? VP__IR_le : VP__IR_ge, type, x, y), x, y);
+    LLVMValueRef one = pick(e, vp__emit_compare(e, least ? VP__IR_lt : VP__IR_gt, type, x, y), x, y);
+    return pick(e, vp__emit_compare(e, VP__IR_ne, type, x, x), x, one);
+}
+
+/* Floats to integers as x86's scalar instructions convert them: see kernels_cast.inc. */
+static LLVMValueRef to_signed(vp__emitter *e, int from, int to, LLVMValueRef x) {
+    LLVMBuilderRef b = e->builder;
+    double low = -9223372036854775808.0, high = 9223372036854775808.0;
+    if (to == VP_I32) {
+        low = from == VP_F32 ? -2147483648.0 : -2147483648.75;
+        high = 2147483648.0;
+    }
+    LLVMValueRef in =
+        LLVMBuildAnd(b, vp__emit_compare(e, VP__IR_ge, from, x, real_constant(e, from, low)),
+                     vp__emit_compare(e, VP__IR_lt, from, x, real_constant(e, from, high)), "");
+    LLVMValueRef safe = pick(e, in, x, LLVMConstNull(vp__emit_vector(e, from)));
+    LLVMValueRef i = LLVMBuildFPToSI(b, safe, vp__emit_vector(e, to), "");
+    const uint64_t least = to == VP_I32 ? 0x80000000u : 0x8000000000000000u;
+    return pick(e, in, i, vp__emit_constant(e, to, least));
+}
+
+static LLVMValueRef float_to_integer(vp__emitter *e, int from, int to, LLVMValueRef x) {
+    LLVMBuilderRef b = e->builder;
+    LLVMTypeRef t = vp__emit_vector(e, to);
+    if (to == VP_U64) {
+        LLVMValueRef half = real_constant(e, from, 9223372036854775808.0);
+        LLVMValueRef is_high = vp__emit_compare(e, VP__IR_ge, from, x, half);
+        LLVMValueRef low = pick(e, is_high, LLVMBuildFSub(b, x, half, ""), x);
+        LLVMValueRef top = pick(e, is_high, vp__emit_constant(e, VP_U64, 1ull << 63),
+                                LLVMConstNull(t));
+        return LLVMBuildXor(b, to_signed(e, from, VP_I64, low), top, "");
+    }
+    if (to == VP_I64) return to_signed(e, from, VP_I64, x);
+    if (to == VP_U32)
+        return LLVMBuildTrunc(b, to_signed(e, from, VP_I64, x), t, "");
+    LLVMValueRef i = to_signed(e, from, VP_I32, x);
+    return to == VP_I32 ? i : LLVMBuildTrunc(b, i, t, "");
+}
+
+static LLVMValueRef convert(vp__emitter *e, int from, int to, LLVMValueRef x) {
+    LLVMBuilderRef b = e->builder;
+    LLVMTypeRef t = vp__emit_vector(e, to);
+    if (to == VP__TRUTH || to == VP_BOOL) {
+        LLVMValueRef is = x;
+        if (from != VP__TRUTH)
+            is = vp__emit_compare(e, VP__IR_ne, from, x, LLVMConstNull(vp__emit_vector(e, from)));
+        return to == VP__TRUTH ? is : LLVMBuildZExt(b, is, t, "");
+    }
+    if (is_float(from)) {
+        if (!is_float(to)) return float_to_integer(e, from, to, x);
+        return size_of(to) > size_of(from) ? LLVMBuildFPExt(b, x, t, "")
+                                           : LLVMBuildFPTrunc(b, x, t, "");
+    }
+    if (is_float(to))
+        return is_signed(from) ? LLVMBuildSIToFP(b, x, t, "")
+                               : LLVMBuildUIToFP(b, x, t, "");
+    if (from == VP__TRUTH) return LLVMBuildZExt(b, x, t, "");
+    if (size_of(to) == size_of(from)) return x;
+    if (size_of(to) < size_of(from)) return LLVMBuildTrunc(b, x, t, "");
+    return is_signed(from) ? LLVMBuildSExt(b, x, t, "") : LLVMBuildZExt(b, x, t, "");
+}
+
+/* --- calls -------------------------------------------------------------------------- */
+
+static const char *const prim_name[VP__NPRIMS] = {
+#define VP__PRIM(name, operands, kind, meaning) #name,
+    VP__PRIMS(VP__PRIM)
+#undef VP__PRIM
+};
+
+static const char *const row_name[VP__NOPS] = {
+#define VP_OP(id, arity, rule, result, cycles, numpy, doc) #id,
+#define VP_REDUCE(id, rule, result, cycles, numpy, doc) #id,
+#include "ops/ops.def"
+};
+
+static LLVMValueRef declare(vp__emitter *e, const char *format, const char *what, int type,
+                            LLVMTypeRef signature) {
+    char name[100];
+    snprintf(name, sizeof name, format, what, vp__dtype[type].name);
+    LLVMValueRef fn = LLVMGetNamedFunction(e->module, name);
+    return fn ? fn : LLVMAddFunction(e->module, name, signature);
+}
+
+/* A math function takes whole vectors of the machine's: as many as our lanes fill, or one
+ * with our lanes repeated. */
+static LLVMValueRef call_math(vp__emitter *e, int prim, int type, const LLVMValueRef *x,
+                              int n) {
+    const int own = e->target->vector_bytes / size_of(type);
+    LLVMTypeRef t = LLVMVectorType(vp__emit_element(e, type), (unsigned)own);
+    LLVMTypeRef args[] = {t, t};
+    LLVMTypeRef signature = LLVMFunctionType(t, args, (unsigned)n, 0);
+    LLVMValueRef fn = declare(e, VP__MATH_SYMBOL, prim_name[prim], type, signature);
+    LLVMValueRef part[64] = {NULL};
+    int parts = 0;
+    for (int at = 0; at < e->width; at += own) {
+        LLVMValueRef in[2];
+        for (int i = 0; i < n; i++) {
+            in[i] = x[i];
+            if (own > e->width)
+                in[i] = shuffle(e, x[i], x[i], own, 0, 1, e->width);
+            else if (own < e->width)
+                in[i] = shuffle(e, x[i], x[i], own, at, 1, 2 * e->width);
+        }
+        part[parts++] = LLVMBuildCall2(e->builder, signature, fn, in, (unsigned)n, "");
+    }
+    if (own > e->width) return shuffle(e, part[0], part[0], e->width, 0, 1, 2 * own);
+    for (int lanes = own; parts > 1; parts /= 2, lanes *= 2)
+        for (int i = 0; i < parts / 2; i++)
+            part[i] = shuffle(e, part[2 * i], part[2 * i + 1], 2 * lanes, 0, 1, 2 * lanes);
+    return part[0];
+}
+
+static vp__lanes call_base(vp__emitter *e, const vp__ir_instr *in, int n) {
+    LLVMTypeRef ptr = LLVMPointerTypeInContext(e->context, 0);
+    LLVMTypeRef params[] = {ptr, ptr, ptr, ptr, LLVMInt64TypeInContext(e->context)};
+    LLVMTypeRef signature =
+        LLVMFunctionType(LLVMVoidTypeInContext(e->context), params, 5, 0);
+    const int row = (int)(in->imm / 256), type = (int)(in->imm % 256);
+    LLVMValueRef fn = declare(e, VP__BASE_SYMBOL, row_name[row], type, signature);
+    LLVMTypeRef room = LLVMArrayType2(LLVMInt8TypeInContext(e->context),
+                                      16ull * (unsigned long long)e->width);
+    LLVMValueRef args[5];
+    args[0] = vp__emit_slot(e, room);
+    for (int i = 0; i < 3; i++) {
+        args[1 + i] = LLVMConstNull(ptr);
+        if (i >= n) continue;
+        args[1 + i] = vp__emit_slot(e, room);
+        vp__emit_store(e, e->ir->instr[in->arg[i]].type, e->value[in->arg[i]], args[1 + i],
+                       NULL);
+    }
+    args[4] = vp__emit_int(e, e->width);
+    LLVMBuildCall2(e->builder, signature, fn, args, 5, "");
+    return vp__emit_load(e, in->type, args[0], NULL);
+}
+
+static LLVMValueRef unary_intrinsic(vp__emitter *e, const char *name, LLVMValueRef x) {
+    return vp__emit_intrinsic(e, name, LLVMTypeOf(x), &x, 1);
+}
+
+static vp__lanes emit_instr(vp__emitter *e, const vp__ir_instr *in) {
+    LLVMBuilderRef b = e->builder;
+    const int type = in->type, from = e->ir->instr[in->arg[0]].type;
+    const vp__lanes *arg[3] = {&e->value[in->arg[0]], &e->value[in->arg[1]],
+                               &e->value[in->arg[2]]};
+    LLVMValueRef x = arg[0]->re, y = arg[1]->re, v = NULL;
+    const bool f = is_float(type);
+    switch ((vp__ir_op)in->op) {
+    case VP__IR_leaf: return e->value[in->imm];
+    case VP__IR_number: v = vp__emit_constant(e, type, in->imm); break;
+    case VP__IR_add: v = f ? LLVMBuildFAdd(b, x, y, "") : LLVMBuildAdd(b, x, y, ""); break;
+    case VP__IR_sub: v = f ? LLVMBuildFSub(b, x, y, "") : LLVMBuildSub(b, x, y, ""); break;
+    case VP__IR_mul: v = f ? LLVMBuildFMul(b, x, y, "") : LLVMBuildMul(b, x, y, ""); break;
+    case VP__IR_div: v = LLVMBuildFDiv(b, x, y, ""); break;
+    case VP__IR_quot: v = quotient(e, type, x, y); break;
+    case VP__IR_neg: v = f ? LLVMBuildFNeg(b, x, "") : LLVMBuildNeg(b, x, ""); break;
+    case VP__IR_and: v = LLVMBuildAnd(b, x, y, ""); break;
+    case VP__IR_or: v = LLVMBuildOr(b, x, y, ""); break;
+    case VP__IR_xor: v = LLVMBuildXor(b, x, y, ""); break;
+    case VP__IR_not: v = LLVMBuildNot(b, x, ""); break;
+    case VP__IR_shl: v = LLVMBuildShl(b, x, y, ""); break;
+    case VP__IR_shr:
+        v = is_signed(type) ? LLVMBuildAShr(b, x, y, "") : LLVMBuildLShr(b, x, y, "");
+        break;
+    case VP__IR_eq:
+    case VP__IR_ne:
+    case VP__IR_lt:
+    case VP__IR_le:
+    case VP__IR_gt:
+    case VP__IR_ge: v = vp__emit_compare(e, in->op, from, x, y); break;
+    case VP__IR_select:
+        v = pick(e, x, y, arg[2]->re);
+        if (is_complex(type)) return (vp__lanes){v, pick(e, x, arg[1]->im, arg[2]->im)};
+        break;
+    case VP__IR_min: v = extreme(e, true, type, x, y); break;
+    case VP__IR_max: v = extreme(e, false, type, x, y); break;
+    case VP__IR_abs:
+        v = f ? unary_intrinsic(e, "llvm.fabs", x)
+              : pick(e, vp__emit_compare(e, VP__IR_lt, type, x, LLVMConstNull(LLVMTypeOf(x))),
+                     LLVMBuildNeg(b, x, ""), x);
+        break;
+    case VP__IR_floor: v = unary_intrinsic(e, "llvm.floor", x); break;
+    case VP__IR_ceil: v = unary_intrinsic(e, "llvm.ceil", x); break;
+    case VP__IR_trunc: v = unary_intrinsic(e, "llvm.trunc", x); break;
+    case VP__IR_rint: v = unary_intrinsic(e, "llvm.rint", x); break;
+    case VP__IR_sqrt: v = unary_intrinsic(e, "llvm.sqrt", x); break;
+    case VP__IR_copysign: {
+        LLVMValueRef args[] = {x, y};
+        v = vp__emit_intrinsic(e, "llvm.copysign", LLVMTypeOf(x), args, 2);
+        break;
+    }
+    case VP__IR_to: v = convert(e, from, type, x); break;
+    case VP__IR_pair: return (vp__lanes){x, y};
+    case VP__IR_re: v = x; break;
+    case VP__IR_im: v = arg[0]->im; break;
+    case VP__IR_call1:
+    case VP__IR_call2: {
+        LLVMValueRef args[] = {x, y};
+        v = call_math(e, (int)in->imm, type, args, in->op == VP__IR_call1 ? 1 : 2);
+        break;
+    }
+    case VP__IR_base1: return call_base(e, in, 1);
+    case VP__IR_base2: return call_base(e, in, 2);
+    case VP__IR_base3: return call_base(e, in, 3);
+    case VP__NIRS: break;
+    }
+    return (vp__lanes){v, NULL};
+}
+
+vp__lanes vp__emit_body(vp__emitter *e) {
+    for (int i = e->ir->nleaves; i < e->ir->n; i++)
+        e->value[i] = emit_instr(e, &e->ir->instr[i]);
+    return e->value[e->ir->value];
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The compiler plug-in on LLVM's C API. The IR is written vectorised already, so that code
+ * generation alone makes good code of it, without passes, in a few milliseconds.
+ */
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jit/llvm/emit.h"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void init(void) {
+    LLVMInitializeNativeTarget();
+    LLVMInitializeNativeAsmPrinter();
+}
+
+static LLVMTargetMachineRef machine_for(const vp__machine *t, char **message) {
+    pthread_once(&once, init);
+    LLVMTargetRef target;
+    char *wrong = NULL;
+    if (LLVMGetTargetFromTriple(t->triple, &target, &wrong)) {
+        *message = strdup(wrong);
+        LLVMDisposeMessage(wrong);
+        return NULL;
+    }
+    return LLVMCreateTargetMachine(target, t->triple, t->cpu, t->features,
+                                   LLVMCodeGenLevelDefault, LLVMRelocPIC,
+                                   LLVMCodeModelSmall);
+}
+
+static LLVMMemoryBufferRef generate(const vp__ir *ir, const vp__form *form,
+                                    const vp__machine *target, LLVMCodeGenFileType type,
+                                    char **message) {
+    *message = NULL;
+    LLVMTargetMachineRef machine = machine_for(target, message);
+    if (!machine) return NULL;
+    LLVMContextRef context = LLVMContextCreate();
+    LLVMModuleRef module = LLVMModuleCreateWithNameInContext("vproc", context);
+    LLVMSetTarget(module, target->triple);
+    LLVMTargetDataRef data = LLVMCreateTargetDataLayout(machine);
+    LLVMSetModuleDataLayout(module, data);
+    LLVMMemoryBufferRef buffer = NULL;
+    vp__emitter e = {.ir = ir,
+                     .form = form,
+                     .target = target,
+                     .context = context,
+                     .module = module,
+                     .builder = LLVMCreateBuilderInContext(context),
+                     .value = calloc((size_t)ir->n, sizeof *e.value)};
+    if (e.value) vp__emit_kernel(&e);
+    char *wrong = NULL;
+    if (!e.value)
+        *message = strdup("out of memory");
+    else if (getenv("VP_DEBUG_LLVM") &&
+             LLVMVerifyModule(module, LLVMReturnStatusAction, &wrong))
+        *message = strdup(wrong);
+    else if (LLVMTargetMachineEmitToMemoryBuffer(machine, module, type, &wrong, &buffer))
+        *message = strdup(wrong);
+    if (wrong) LLVMDisposeMessage(wrong);
+    free(e.value);
+    LLVMDisposeBuilder(e.builder);
+    LLVMDisposeTargetData(data);
+    LLVMDisposeModule(module);
+    LLVMContextDispose(context);
+    LLVMDisposeTargetMachine(machine);
+    return buffer;
+}
+
+static void *compile(const vp__ir *ir, const vp__form *form, const vp__machine *target,
+                     size_t *bytes, char **message) {
+    LLVMMemoryBufferRef buffer = generate(ir, form, target, LLVMObjectFile, message);
+    if (!buffer) return NULL;
+    *bytes = LLVMGetBufferSize(buffer);
+    void *object = malloc(*bytes);
+    if (object) memcpy(object, LLVMGetBufferStart(buffer), *bytes);
+    LLVMDisposeMemoryBuffer(buffer);
+    return object;
+}
+
+static char *assembly(const vp__ir *ir, const vp__form *form, const vp__machine *target,
+                      char **message) {
+    LLVMMemoryBufferRef buffer = generate(ir, form, target, LLVMAssemblyFile, message);
+    if (!buffer) return NULL;
+    char *text = strndup(LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
+    LLVMDisposeMemoryBuffer(buffer);
+    return text;
+}
+
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+
+/* The one symbol. */
+__attribute__((visibility("default"))) const vp__plugin *vp_plugin(int version);
+
+const vp__plugin *vp_plugin(int version) {
+    static const vp__plugin self = {
+        .version = "LLVM " VP_LLVM_VERSION,
+        .compile = compile,
+        .release = free,
+        .assembly = assembly,
+    };
+    return version == VP__PLUGIN_VERSION ? &self : NULL;
+}

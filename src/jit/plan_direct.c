@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Plans that native code runs right on its operands, without tiles that are gathered,
+ * computed and stored. A kernel fits when the loop that vectors run along is contiguous,
+ * or has stride zero, in every operand; three loops go into one call, the others are
+ * walked. Everything else is planned for the base kernels.
+ */
+#include <string.h>
+
+#include "jit/native.h"
+#include "jit/plan_space.h"
+
+enum {
+    LEAST_X = 8,       /* elements along x that make a loop along it worth while */
+    LEAST_REDUCED = 16,
+    COLS_MIN = 16,
+    CUT_X = 512, /* pieces along x start at multiples of this */
+};
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* The loops of a form; VP__NONE where there is none. */
+typedef struct {
+    uint8_t kind;
+    uint8_t x, y, z;
+} nest;
+
+static uint8_t loop_or_none(int d) { return (uint8_t)(d >= 0 ? d : VP__NONE); }
+
+static bool is_handled(const vp__kernel *k) {
+    return (k->reduce == VP__OP_sum || k->reduce == VP__OP_prod ||
+            k->reduce == VP__OP_min || k->reduce == VP__OP_max) &&
+           vp__dtype[k->reduce_type].cls != VP__CLASS_C && k->result == k->reduce_type;
+}
+
+static bool find_nest(const vp__plan *p, const vp__kernel *k, const vp__space *l,
+                      nest *n) {
+    const int kept = p->nkept - 1;
+    const int64_t *dim = vp__plan_dim(p);
+    if (k->reduce < 0) {
+        *n = (nest){VP__FORM_MAP, (uint8_t)kept, loop_or_none(kept - 1),
+                    loop_or_none(kept - 2)};
+        return kept == 0 || dim[kept] >= LEAST_X;
+    }
+    if (!is_handled(k) || l->nreduced != 1) return false;
+    const bool tree = vp__dtype[k->reduce_type].cls == VP__CLASS_F;
+    if (l->kept[kept]->reading < l->reduced[0]->reading && dim[kept] >= COLS_MIN) {
+        *n = (nest){VP__FORM_COLS, (uint8_t)kept, p->nkept, loop_or_none(kept - 1)};
+        return !tree || p->numbers <= VP__REDUCE_BLOCK;
+    }
+    *n = (nest){VP__FORM_ROWS, p->nkept, loop_or_none(kept), loop_or_none(kept - 1)};
+    return p->numbers >= LEAST_REDUCED;
+}
+
+static int64_t stride_along(const vp__plan *p, int operand, uint8_t loop) {
+    return loop == VP__NONE ? 0 : vp__plan_strides(p, operand)[loop];
+}
+
+/* How each leaf is read; false when one does not fit. */
+static bool find_reads(const vp__plan *p, const nest *n, vp__form *form) {
+    const int64_t *dim = vp__plan_dim(p);
+    const vp__tile_operand *operand = vp__plan_operand(p);
+    const int out = p->noperands - 1;
+    form->kind = n->kind;
+    memset(form->read, VP__READ_PLANE, sizeof form->read);
+    for (int o = 0; o < p->noperands; o++) {
+        const int64_t size = (int64_t)1 << operand[o].lg, x = stride_along(p, o, n->x);
+        const bool run = x == size || dim[n->x] == 1;
+        if (o == out) return run || n->kind == VP__FORM_ROWS;
+        if (!run && x != 0) return false;
+        form->read[operand[o].value] = run                              ? VP__READ_RUN
+                                       : stride_along(p, o, n->y) != 0 ? VP__READ_ROW
+                                                                        : VP__READ_PLANE;
+    }
+    return true;
+}
+
+/* Divides the kept loops of the nest into tiles of about `elements`, whole loops of x
+ * first. */
+static void cut(vp__plan *p, const nest *n, int64_t elements) {
+    int64_t *step = vp__plan_step(p);
+    const int64_t *dim = vp__plan_dim(p);
+    for (int d = 0; d < p->nloops; d++) step[d] = d < p->nkept ? 1 : dim[d];
+    int64_t left = max64(elements / (p->numbers > 0 ? p->numbers : 1), 1);
+    const uint8_t inwards[] = {n->x, n->y, n->z};
+    for (int i = 0; i < 3; i++) {
+        const uint8_t d = inwards[i];
+        if (d == VP__NONE || d >= p->nkept) continue;
+        int64_t most = left;
+        if (d == n->x) most = (most + CUT_X - 1) / CUT_X * CUT_X;
+        step[d] = min64(dim[d], max64(most, 1));
+        left /= step[d];
+        if (step[d] < dim[d]) break;
+    }
+    p->tiles = p->tile_elements = 1;
+    for (int d = 0; d < p->nkept; d++) p->tiles *= (dim[d] + step[d] - 1) / step[d];
+    for (int d = 0; d < p->nloops; d++) p->tile_elements *= step[d];
+    p->piece_tiles = max64(elements / max64(p->tile_elements, 1), 1);
+    p->pieces = (p->tiles + p->piece_tiles - 1) / p->piece_tiles;
+}
+
+bool vp__plan_direct(vp__plan *p, const vp__exec_args *args, const vp__space *l,
+                     int64_t piece_elements) {
+    const vp__kernel *k = args->kernel;
+    nest n;
+    vp__form form;
+    if (!vp__native_is_worth(args->cost) || (p->bare && k->reduce < 0)) return false;
+    if (!find_nest(p, k, l, &n) || !find_reads(p, &n, &form)) return false;
+    /* A few long reductions have to be cut along their numbers. */
+    if (n.kind == VP__FORM_ROWS && p->numbers / 2 >= piece_elements) return false;
+    vp__native_fn fn = vp__native_want(k, &form, args->cost);
+    if (!fn) return false;
+    p->mode = VP__PLAN_DIRECT;
+    p->native = fn;
+    p->nest[0] = n.x;
+    p->nest[1] = n.y;
+    p->nest[2] = n.z;
+    cut(p, &n, piece_elements);
+    return true;
+}
+
+void vp__run_direct(vp__run *r, int64_t piece) {
+    const vp__plan *p = r->plan;
+    const vp__tile_operand *operand = vp__plan_operand(p);
+    vp__tile_constant *constant = vp__plan_constant(p);
+    char *ptr[VP__KERNEL_LEAVES + 1];
+    int64_t row[VP__KERNEL_LEAVES + 1], outer[VP__KERNEL_LEAVES + 1], count[3];
+    const int out = p->noperands - 1;
+    for (int c = 0; c < p->nconstants; c++) {
+        const int v = (int)constant[c].value;
+        ptr[v] = (char *)constant[c].bits;
+        row[v] = outer[v] = 0;
+    }
+    for (int o = 0; o <= out; o++) {
+        const int v = o == out ? p->nleaves : operand[o].value;
+        row[v] = stride_along(p, o, p->nest[1]);
+        outer[v] = stride_along(p, o, p->nest[2]);
+    }
+    const int64_t first = piece * p->piece_tiles;
+    int64_t tiles = min64(p->tiles - first, p->piece_tiles);
+    for (int d = p->nkept; d < p->nloops; d++) r->count[d] = r->dim[d];
+    for (vp__run_place(r, first);; vp__run_next(r)) {
+        for (int o = 0; o <= out; o++)
+            ptr[o == out ? p->nleaves : operand[o].value] = r->at[o];
+        for (int i = 0; i < 3; i++)
+            count[i] = p->nest[i] == VP__NONE ? 1 : r->count[p->nest[i]];
+        p->native(ptr, row, outer, count[0], count[1], count[2]);
+        if (--tiles == 0) return;
+    }
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a compiler plug-in offers: from kernel IR to an object file in memory. It is opened
+ * when a kernel first wants it, so that a process pays nothing for the compiler until
+ * then, and runs without it.
+ *
+ * A compiled kernel is a vp__native_fn; what runs along its x, y and z is the form's
+ * business.
+ */
+#ifndef VP_JIT_PLUGIN_H
+#define VP_JIT_PLUGIN_H
+
+#include <stddef.h>
+
+#include "jit/ir.h"
+
+typedef enum {
+    VP__FORM_MAP,   /* out[z][y][x] = body */
+    VP__FORM_ROWS,  /* out[z][y] = reduction of body over x */
+    VP__FORM_CHUNK, /* the same, but out gets the lanes' state, for merging */
+    VP__FORM_COLS,  /* out[z][x] = reduction of body over y, at most a block of it where
+                       the tree is not free */
+    VP__NFORMS
+} vp__form_kind;
+
+/* How a leaf is read. */
+typedef enum {
+    VP__READ_RUN,   /* contiguous along x */
+    VP__READ_ROW,   /* one element for all x */
+    VP__READ_PLANE, /* one element for all x and y */
+    VP__NREADS
+} vp__form_read;
+
+typedef struct {
+    uint8_t kind; /* vp__form_kind */
+    uint8_t read[VP__KERNEL_LEAVES];
+} vp__form;
+
+typedef struct {
+    const char *triple, *cpu, *features;
+    int vector_bytes;
+} vp__machine;
+
+/* The name of the kernel's function in its object, and of what it calls: the math function
+ * of a primitive and type, the base kernel of a row and type. */
+#define VP__KERNEL_SYMBOL "vp_kernel"
+#define VP__MATH_SYMBOL "vp_math.%s.%s"
+#define VP__BASE_SYMBOL "vp_base.%s.%s"
+
+typedef struct {
+    const char *version;
+    /* An object in memory that `release` frees; NULL, and a message that it frees as well,
+     * when it cannot be done. One thread at a time. */
+    void *(*compile)(const vp__ir *ir, const vp__form *form, const vp__machine *target,
+                     size_t *bytes, char **message);
+    void (*release)(void *);
+    /* The same as assembly text, for looking inside. */
+    char *(*assembly)(const vp__ir *ir, const vp__form *form, const vp__machine *target,
+                      char **message);
+} vp__plugin;
+
+/* The plug-in's one symbol. */
+#define VP__PLUGIN_SYMBOL "vp_plugin"
+typedef const vp__plugin *(*vp__plugin_fn)(int version);
+enum { VP__PLUGIN_VERSION = 1 };
+
+#endif
