@@ -3,7 +3,7 @@
  * Element-wise kernels of float32 and float64.
  */
 #include "ops/kernels_common.h"
-#include "ops/math.h"
+#include "ops/math_code.h"
 
 #define VP__IS_F
 #define VP__ID F32
