@@ -22,6 +22,7 @@ typedef struct {
     int64_t memory_all; /* bytes there are for this process: RAM or the cgroup's limit */
     const char *trace;  /* VP_TRACE: name of the trace file; NULL: none */
     const char *isa;    /* VP_ISA: which base kernels; NULL: the best this CPU has */
+    bool accurate;      /* VP_MATH: "accurate", or "fast", which is the default */
     bool blas;          /* VP_BLAS: matrix products may use OpenBLAS; default true */
 } vp__config;
 

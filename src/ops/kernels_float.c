@@ -11,7 +11,11 @@
 #define VP__ID F64
 #include "ops/kernels_rows.inc"
 
+#if defined VP_ACCURATE
+void VP__ISA(vp__kernels_fill_float_accurate)(vp__kernels *k) {
+#else
 void VP__ISA(vp__kernels_fill_float)(vp__kernels *k) {
+#endif
     fill_F32(k);
     fill_F64(k);
 }

@@ -20,30 +20,30 @@
 /* clang-format off */
 /*       function, source of float64, float32, ulps of float64, float32, accurate ones */
 #define VP__MATH_UNARY(F)                                                                \
-    F(cbrt,  MVEC,  MVEC,  4, 4, 1, 1)                                                  \
-    F(exp,   OWN,   MVEC,  4, 4, 1, 1)                                                  \
-    F(exp2,  MVEC,  MVEC,  4, 4, 1, 1)                                                  \
-    F(expm1, MVEC,  MVEC,  4, 4, 1, 1)                                                  \
-    F(log,   OWN,   MVEC,  4, 4, 1, 1)                                                  \
-    F(log1p, MVEC,  MVEC,  4, 4, 1, 1)                                                  \
-    F(log2,  MVEC,  MVEC,  4, 4, 1, 1)                                                  \
-    F(log10, MVEC,  MVEC,  4, 4, 1, 1)                                                  \
-    F(sin,   FUSED, FUSED, 4, 4, 1, 1)                                                  \
-    F(cos,   FUSED, FUSED, 4, 4, 1, 1)                                                  \
-    F(tan,   MVEC,  MVEC,  4, 4, 1, 1)                                                  \
-    F(asin,  MVEC,  MVEC,  4, 4, 1, 1)                                                  \
-    F(acos,  MVEC,  MVEC,  4, 4, 1, 1)                                                  \
-    F(atan,  MVEC,  MVEC,  4, 4, 1, 1)                                                  \
-    F(sinh,  OWN,   MVEC,  4, 4, 1, 1)                                                  \
-    F(cosh,  MVEC,  MVEC,  4, 4, 1, 1)                                                  \
-    F(tanh,  OWN,   OWN,   4, 4, 1, 1)                                                  \
-    F(asinh, MVEC,  MVEC,  4, 4, 1, 1)                                                  \
-    F(acosh, MVEC,  OWN,   4, 4, 1, 1)                                                  \
-    F(atanh, MVEC,  MVEC,  4, 4, 1, 1)                                                  
+    F(cbrt,  MVEC,  MVEC,  LONG, 4, 4, 1, 1)                                            \
+    F(exp,   OWN,   MVEC,  LIBM, 4, 4, 1, 1)                                            \
+    F(exp2,  MVEC,  MVEC,  LIBM, 4, 4, 1, 1)                                            \
+    F(expm1, MVEC,  MVEC,  LONG, 4, 4, 1, 1)                                            \
+    F(log,   OWN,   MVEC,  LIBM, 4, 4, 1, 1)                                            \
+    F(log1p, MVEC,  MVEC,  LONG, 4, 4, 1, 1)                                            \
+    F(log2,  MVEC,  MVEC,  LIBM, 4, 4, 1, 1)                                            \
+    F(log10, MVEC,  MVEC,  LONG, 4, 4, 1, 1)                                            \
+    F(sin,   FUSED, FUSED, LIBM, 4, 4, 1, 1)                                            \
+    F(cos,   FUSED, FUSED, LIBM, 4, 4, 1, 1)                                            \
+    F(tan,   MVEC,  MVEC,  LIBM, 4, 4, 1, 1)                                            \
+    F(asin,  MVEC,  MVEC,  LIBM, 4, 4, 1, 1)                                            \
+    F(acos,  MVEC,  MVEC,  LIBM, 4, 4, 1, 1)                                            \
+    F(atan,  MVEC,  MVEC,  LIBM, 4, 4, 1, 1)                                            \
+    F(sinh,  OWN,   MVEC,  LONG, 4, 4, 1, 1)                                            \
+    F(cosh,  MVEC,  MVEC,  LONG, 4, 4, 1, 1)                                            \
+    F(tanh,  OWN,   OWN,   LONG, 4, 4, 1, 1)                                            \
+    F(asinh, MVEC,  MVEC,  LONG, 4, 4, 1, 1)                                            \
+    F(acosh, MVEC,  OWN,   LONG, 4, 4, 1, 1)                                            \
+    F(atanh, MVEC,  MVEC,  LONG, 4, 4, 1, 1)                                            
 #define VP__MATH_BINARY(F)                                                               \
-    F(pow,   OWN,   OWN,   4, 4, 1, 1)                                                  \
-    F(atan2, MVEC,  MVEC,  4, 4, 1, 1)                                                  \
-    F(hypot, MVEC,  MVEC,  4, 4, 1, 1)
+    F(pow,   OWN,   OWN,   LIBM, 4, 4, 1, 1)                                            \
+    F(atan2, MVEC,  MVEC,  LIBM, 4, 4, 1, 1)                                            \
+    F(hypot, MVEC,  MVEC,  LIBM, 4, 4, 1, 1)                                            
 /*       row, then as above for complex128 and complex64 */
 #define VP__MATH_COMPLEX(F)                                                             \
     F(abs,     4, 4, 1, 1)                                                              \
@@ -70,6 +70,16 @@
     F(arccosh, 4, 4, 1, 1)                                                              \
     F(arctanh, 4, 4, 1, 1)                                                              \
     F(power,   4, 4, 1, 1)                                                              
+/* Exact, by another way. */
+#define VP__MATH_EXACT(F) F(fmod, , , , 0, 0, 0, 0)
 /* clang-format on */
+
+/* The functions by number. */
+enum {
+#define VP__NUMBER(fn, ...) VP__MATH_##fn,
+    VP__MATH_UNARY(VP__NUMBER) VP__MATH_BINARY(VP__NUMBER) VP__MATH_EXACT(VP__NUMBER)
+#undef VP__NUMBER
+        VP__NMATH
+};
 
 #endif

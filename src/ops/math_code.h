@@ -51,6 +51,8 @@ VP__MATH_BINARY(VP__DECLARE)
 
 #endif
 
+#if !defined VP_ACCURATE
+
 #if defined VP__LIBMVEC && defined __AVX512F__ && defined __AVX512DQ__
 #include "ops/math_pow_avx512.h"
 #define VP__OWN_F64(args, fn) vp__own_##fn
@@ -72,5 +74,49 @@ VP__MATH_BINARY(VP__DECLARE)
 /* The function's vector code for one type. */
 #define VP__VECTOR_F64(from64, from32, args, fn) VP__##from64##_F64(args, fn)
 #define VP__VECTOR_F32(from64, from32, args, fn) VP__##from32##_F32(args, fn)
+
+#else
+
+/* Lane by lane, through a function that is more precise than the result, or exact to
+ * about half a unit in the last place. */
+#define VP__VECTOR_F64(from64, from32, args, fn) vp__exact_##fn
+#define VP__VECTOR_F32(from64, from32, args, fn) vp__exact_##fn##f
+#define VP__LIBM(fn) (__builtin_##fn)
+#define VP__LONG(fn) (double)(__builtin_##fn##l)
+
+/* One element at a time, whatever a vector is. */
+#define VP__EXACT(T, V, name, call)                                                      \
+    static V name(V x) {                                                                 \
+        T lane[sizeof(V) / sizeof(T)];                                                   \
+        memcpy(lane, &x, sizeof x);                                                      \
+        for (size_t i = 0; i < sizeof(V) / sizeof(T); i++) lane[i] = (T)call(lane[i]);   \
+        memcpy(&x, lane, sizeof x);                                                      \
+        return x;                                                                        \
+    }
+#define VP__EXACT_UNARY(fn, from64, from32, accurate, ...)                               \
+    VP__EXACT(double, vp__vec_F64, vp__exact_##fn, VP__##accurate(fn))                   \
+    VP__EXACT(float, vp__vec_F32, vp__exact_##fn##f, VP__LIBM(fn))
+VP__MATH_UNARY(VP__EXACT_UNARY)
+#undef VP__EXACT_UNARY
+#undef VP__EXACT
+
+#define VP__EXACT(T, V, name, call)                                                      \
+    static V name(V x, V y) {                                                            \
+        T lane[sizeof(V) / sizeof(T)], other[sizeof(V) / sizeof(T)];                     \
+        memcpy(lane, &x, sizeof x);                                                      \
+        memcpy(other, &y, sizeof y);                                                     \
+        for (size_t i = 0; i < sizeof(V) / sizeof(T); i++)                               \
+            lane[i] = (T)call(lane[i], other[i]);                                        \
+        memcpy(&x, lane, sizeof x);                                                      \
+        return x;                                                                        \
+    }
+#define VP__EXACT_BINARY(fn, from64, from32, accurate, ...)                              \
+    VP__EXACT(double, vp__vec_F64, vp__exact_##fn, VP__##accurate(fn))                   \
+    VP__EXACT(float, vp__vec_F32, vp__exact_##fn##f, VP__LIBM(fn))
+VP__MATH_BINARY(VP__EXACT_BINARY)
+#undef VP__EXACT_BINARY
+#undef VP__EXACT
+
+#endif
 
 #endif

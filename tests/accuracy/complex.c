@@ -132,13 +132,20 @@ static mpfr_prec_t bits_beside_one(mpc_srcptr a) {
     return PRECISION + 1100 - (least < 0 ? least : 0);
 }
 
+/* Half the logarithm of 1 + 2x + x^2 + y^2, that sum without any rounding. */
 static int exact_log1p(mpc_ptr out, mpc_srcptr a, mpc_srcptr b) {
     (void)b;
-    mpc_t z;
-    mpc_init2(z, bits_beside_one(a));
-    mpc_add_ui(z, a, 1, MPC_RNDNN);
-    mpc_log(out, z, MPC_RNDNN);
-    mpc_clear(z);
+    mpfr_t sum, part;
+    mpfr_inits2(2 * bits_beside_one(a), sum, part, (mpfr_ptr)NULL);
+    mpfr_add_ui(sum, mpc_realref(a), 2, MPFR_RNDN);
+    mpfr_mul(sum, sum, mpc_realref(a), MPFR_RNDN);
+    mpfr_sqr(part, mpc_imagref(a), MPFR_RNDN);
+    mpfr_add(sum, sum, part, MPFR_RNDN);
+    mpfr_add_ui(part, mpc_realref(a), 1, MPFR_RNDN);
+    mpfr_atan2(mpc_imagref(out), mpc_imagref(a), part, MPFR_RNDN);
+    mpfr_log1p(mpc_realref(out), sum, MPFR_RNDN);
+    mpfr_div_2ui(mpc_realref(out), mpc_realref(out), 1, MPFR_RNDN);
+    mpfr_clears(sum, part, (mpfr_ptr)NULL);
     return 0;
 }
 
@@ -216,7 +223,9 @@ static void draw_complex(uint64_t *state, int i, bool single, double *z) {
         z[i / 8 % 2] = (i / 16 % 2 ? 1 : -1) + cos(angle) * small;
         z[!(i / 8 % 2)] = sin(angle) * small;
         break;
-    case 4: z[0] = draw_moderate(state, -20, 9), z[1] = draw_moderate(state, -20, 9); break;
+    case 4:
+        z[0] = draw_moderate(state, -20, 9), z[1] = draw_moderate(state, -20, 9);
+        break;
     case 5: z[1] = draw_moderate(state, -6, 6); break;
     case 6: z[0] = draw_moderate(state, -6, 6); break;
     default: break;

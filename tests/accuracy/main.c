@@ -52,7 +52,8 @@ static void find_tables(void) {
     static const char *const isas[] = {"baseline", "avx2", "avx512"};
     for (int mode = 0; mode < 2; mode++)
         for (int i = 0; i < 3; i++) {
-            const vp__kernels *k = vp__kernels_for(isas[i], mode);
+            const vp__kernels *k =
+                mode ? vp__kernels_accurate_for(isas[i]) : vp__kernels_for(isas[i]);
             if (k) tables[ntables++] = (table){.kernels = k, .accurate = mode};
         }
 }

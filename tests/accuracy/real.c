@@ -26,7 +26,7 @@ static vp__op row_of(const char *function) {
 
 int rows_real(row *out) {
     int n = 0;
-#define UNARY(fn, from64, from32, fast64, fast32, slow64, slow32)                        \
+#define UNARY(fn, from64, from32, accurate, fast64, fast32, slow64, slow32)              \
     out[n++] = (row){.op = row_of(#fn),                                                  \
                      .type = VP_F64,                                                     \
                      .bound = {fast64, slow64},                                          \
@@ -38,7 +38,7 @@ int rows_real(row *out) {
                      .unary = mpfr_##fn,                                                 \
                      .cost = 1};
     VP__MATH_UNARY(UNARY)
-#define BINARY(fn, from64, from32, fast64, fast32, slow64, slow32)                       \
+#define BINARY(fn, from64, from32, accurate, fast64, fast32, slow64, slow32)             \
     out[n++] = (row){.op = row_of(#fn),                                                  \
                      .type = VP_F64,                                                     \
                      .bound = {fast64, slow64},                                          \
