@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Nanoseconds per call of every element-wise base kernel on contiguous float64, float32
- * and int32 of 10^4 and 10^6 elements: one thread, CPU time, best of several turns.
+ * Nanoseconds per element of every element-wise base kernel on 10^3 contiguous float64,
+ * float32 and int32, which stay in L1, and per call on 10^4 and 10^6 of them: one thread,
+ * CPU time, best of several turns.
  * kernels_numpy.py sets the same figures beside NumPy's.
  *
  *   bench-kernels [row]...      VP_ISA chooses the instruction set
@@ -13,7 +14,7 @@
 
 #include "ops/kernels.h"
 
-enum { SMALL = 10000, LARGE = 1000000, TURNS = 9 };
+enum { TINY = 1000, SMALL = 10000, LARGE = 1000000, TURNS = 9 };
 
 static double now(void) {
     struct timespec t;
@@ -41,7 +42,7 @@ static void set_operand(const vp__kernels *k, void *out, vp_dtype t, int which) 
 static double time_calls(vp__op_fn run, void *out, void *const *in, int64_t n) {
     double best = 1e300;
     for (int turn = 0; turn < TURNS; turn++) {
-        const int calls = n == SMALL ? 20 : 1;
+        const int calls = n == TINY ? 200 : n == SMALL ? 20 : 1;
         const double start = now();
         for (int i = 0; i < calls; i++) run(out, in[0], in[1], in[2], n);
         const double each = (now() - start) / calls;
@@ -71,7 +72,8 @@ int main(int argc, char **argv) {
         memset(memory[i], 0, LARGE * 8);
     }
     set_operand(k, memory[MASK], VP_BOOL, FIRST);
-    printf("base kernels %s: ns per call for %d and %d elements\n", k->isa, SMALL, LARGE);
+    printf("base kernels %s: ns per element of %d, ns per call for %d and %d elements\n",
+           k->isa, TINY, SMALL, LARGE);
     for (size_t j = 0; j < sizeof types / sizeof types[0]; j++) {
         const vp_dtype t = types[j];
         for (int i = 0; i < OPERANDS; i++) set_operand(k, memory[i], t, i);
@@ -81,10 +83,11 @@ int main(int argc, char **argv) {
             void *in[3] = {memory[FIRST], memory[SECOND], memory[THIRD]};
             if (vp__ops[op].rule == VP__RULE_WHERE) in[0] = memory[MASK];
             if (ends_at_one((vp__op)op)) in[0] = memory[UNIT];
+            const double each = time_calls(run, memory[OUT], in, TINY) / TINY;
             const double few = time_calls(run, memory[OUT], in, SMALL);
             const double many = time_calls(run, memory[OUT], in, LARGE);
-            printf("%-8s %-14s %10.0f %12.0f\n", vp__dtype[t].name, vp__ops[op].name, few,
-                   many);
+            printf("%-8s %-14s %8.3f %10.0f %12.0f\n", vp__dtype[t].name,
+                   vp__ops[op].name, each, few, many);
         }
     }
     for (int i = 0; i < BLOCKS; i++) free(memory[i]);

@@ -26,6 +26,9 @@ static vp__config with(const char *name, const char *value) {
     unsetenv("VP_BLAS");
     unsetenv("VP_CACHE");
     unsetenv("VP_CACHE_SIZE");
+    unsetenv("VP_MATH");
+    unsetenv("VP_JIT");
+    unsetenv("VP_DEBUG");
     if (name) setenv(name, value, 1);
     vp__config_read(&config);
     return config;
@@ -36,6 +39,7 @@ VP_TEST(defaults) {
     VP_CHECK_EQ(config.threads, config.cores);
     VP_CHECK_GE(config.cores, 1);
     VP_CHECK(!config.sync && config.inline_nodes && config.blas);
+    VP_CHECK(!config.accurate);
     VP_CHECK_EQ(config.memory, config.memory_all / 10 * 6);
     VP_CHECK_GT(config.memory, 0);
     VP_CHECK(!config.cache);
@@ -49,6 +53,8 @@ VP_TEST(good_values) {
     VP_CHECK(!with("VP_SYNC", "0").sync);
     VP_CHECK(!with("VP_INLINE", "0").inline_nodes);
     VP_CHECK(!with("VP_BLAS", "off").blas);
+    VP_CHECK(with("VP_MATH", "accurate").accurate);
+    VP_CHECK(!with("VP_MATH", "fast").accurate);
     VP_CHECK_EQ(with("VP_MEMORY", "12345").memory, 12345);
     VP_CHECK_EQ(with("VP_MEMORY", "3k").memory, 3 << 10);
     VP_CHECK_EQ(with("VP_MEMORY", "1.5G").memory, INT64_C(3) << 29);
@@ -74,7 +80,8 @@ VP_TEST(bad_values_are_reported) {
                {"VP_THREADS", "9999"},  {"VP_SYNC", "maybe"},   {"VP_INLINE", "2"},
                {"VP_MEMORY", "lots"},   {"VP_MEMORY", "-1G"},   {"VP_MEMORY", "0"},
                {"VP_MEMORY", "5Q"},     {"VP_MEMORY", "1e400"}, {"VP_MEMORY", "nan"},
-               {"VP_CACHE_SIZE", "5%"}, {"VP_CACHE_SIZE", "0"}};
+               {"VP_CACHE_SIZE", "5%"}, {"VP_CACHE_SIZE", "0"},  {"VP_MATH", "exact"},
+               {"VP_JIT", "fast"},      {"VP_DEBUG", "ir,x"}};
     vp__config fallback = with(NULL, NULL);
     FILE *said = tmpfile();
     VP_CHECK(said != NULL);
@@ -86,7 +93,8 @@ VP_TEST(bad_values_are_reported) {
         same = same && config.threads == fallback.threads &&
                config.sync == fallback.sync &&
                config.inline_nodes == fallback.inline_nodes &&
-               config.memory == fallback.memory &&
+               config.memory == fallback.memory && !config.accurate &&
+               config.jit == fallback.jit &&
                config.cache_bytes == fallback.cache_bytes;
     }
     fflush(stderr);

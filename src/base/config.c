@@ -62,6 +62,14 @@ static bool read_flag(const char *name, bool fallback) {
     return fallback;
 }
 
+static bool read_math(void) {
+    const char *value = value_of("VP_MATH");
+    if (!value || !strcasecmp(value, "fast")) return false;
+    if (!strcasecmp(value, "accurate")) return true;
+    complain("VP_MATH", value, "fast or accurate", "fast");
+    return false;
+}
+
 /* Bytes as "1500", "512K", "1.5G" or "40%" (of all there is); -1 when it is none of them. */
 static int64_t parse_bytes(const char *text, int64_t all) {
     static const char units[] = "kmgt";
@@ -155,6 +163,7 @@ void vp__config_read(vp__config *out) {
     out->memory = read_memory(limits.memory);
     out->trace = value_of("VP_TRACE");
     out->isa = value_of("VP_ISA");
+    out->accurate = read_math();
     out->blas = read_flag("VP_BLAS", true);
     read_cache(out);
     out->jit = read_jit();

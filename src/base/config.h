@@ -30,6 +30,7 @@ typedef struct {
     int64_t memory_all; /* bytes there are for this process: RAM or the cgroup's limit */
     const char *trace;  /* VP_TRACE: name of the trace file; NULL: none */
     const char *isa;    /* VP_ISA: which base kernels; NULL: the best this CPU has */
+    bool accurate;      /* VP_MATH: "accurate", or "fast", which is the default */
     bool blas;          /* VP_BLAS: matrix products may use OpenBLAS; default true */
     /* VP_CACHE: the folder of compiled kernels, "" when there shall be none; NULL: the
      * user's, in cache_home or else home. A program that runs with more rights than its

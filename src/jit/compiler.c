@@ -45,9 +45,14 @@ static const vp__machine *target_of(void) {
 bool vp__compiler_is_possible(void) { return target_of() != NULL; }
 
 static bool has_call(int prim, int type) {
-    (void)prim;
-    (void)type;
-    return false;
+    static const char *const names[VP__NPRIMS] = {
+#define VP__PRIM(name, operands, kind, meaning) #name,
+        VP__PRIMS(VP__PRIM)
+#undef VP__PRIM
+    };
+    const vp__vector_fn *f =
+        vp__kernels_vector(vp__kernels_get(), names[prim], (vp_dtype)type);
+    return f && f->call;
 }
 
 /* --- what kernels call -------------------------------------------------------------- */
@@ -96,6 +101,8 @@ static void *resolve(void *context, const char *name) {
     int type = find_type(type_name);
     if (type < 0) return NULL;
     if (strcmp(kind, "vp_base") == 0) return base_kernel(what, type);
+    const vp__vector_fn *f = vp__kernels_vector(vp__kernels_get(), what, (vp_dtype)type);
+    if (strcmp(kind, "vp_math") == 0 && f) return (void *)(uintptr_t)f->call;
     return NULL;
 }
 

@@ -2,7 +2,7 @@
  *
  * Chooses the base kernels for this CPU, once. VP_ISA can only lower the choice: a set the
  * CPU cannot run is never handed out. The build says which sets it compiled
- * (VP_HAVE_AVX2, VP_HAVE_AVX512).
+ * (VP_HAVE_AVX2, VP_HAVE_AVX512). A set's accurate mode is a table of its own.
  */
 #include "ops/kernels.h"
 
@@ -12,9 +12,10 @@
 
 #include "base/config.h"
 
-void vp__kernels_fill_baseline(vp__kernels *k);
-void vp__kernels_fill_avx2(vp__kernels *k);
-void vp__kernels_fill_avx512(vp__kernels *k);
+typedef void fill_fn(vp__kernels *k);
+fill_fn vp__kernels_fill_baseline, vp__kernels_fill_accurate_baseline;
+fill_fn vp__kernels_fill_avx2, vp__kernels_fill_accurate_avx2;
+fill_fn vp__kernels_fill_avx512, vp__kernels_fill_accurate_avx512;
 
 static bool always(void) { return true; }
 
@@ -40,46 +41,57 @@ static bool has_avx512(void) {
 static const struct {
     const char *isa;
     bool (*runs)(void);
-    void (*fill)(vp__kernels *k);
+    fill_fn *fill, *fill_accurate;
 } sets[] = {
-    {"baseline", always, vp__kernels_fill_baseline},
+#define SET(isa, runs)                                                                   \
+    { #isa, runs, vp__kernels_fill_##isa, vp__kernels_fill_accurate_##isa }
+    SET(baseline, always),
 #if defined VP_HAVE_AVX2
-    {"avx2", has_avx2, vp__kernels_fill_avx2},
+    SET(avx2, has_avx2),
 #endif
 #if defined VP_HAVE_AVX512
-    {"avx512", has_avx512, vp__kernels_fill_avx512},
+    SET(avx512, has_avx512),
 #endif
 };
 enum { NSETS = sizeof sets / sizeof sets[0] };
 
-static vp__kernels tables[NSETS];
-static pthread_once_t once[NSETS] = {
-    PTHREAD_ONCE_INIT,
-#if defined VP_HAVE_AVX2
-    PTHREAD_ONCE_INIT,
-#endif
-#if defined VP_HAVE_AVX512
-    PTHREAD_ONCE_INIT,
-#endif
-};
+/* Tables are filled when they are first asked for; an empty one has no name. */
+static vp__kernels tables[NSETS][2];
+static pthread_mutex_t filling = PTHREAD_MUTEX_INITIALIZER; /* guards tables */
 
-static void fill_set(int i) {
-    tables[i].isa = sets[i].isa;
-    sets[i].fill(&tables[i]);
-}
-static void fill_set0(void) { fill_set(0); }
-static void fill_set1(void) { fill_set(1); }
-static void fill_set2(void) { fill_set(2); }
-static void (*const fill_once[])(void) = {fill_set0, fill_set1, fill_set2};
-
-static const vp__kernels *get_set(int i) {
-    pthread_once(&once[i], fill_once[i]);
-    return &tables[i];
+static const vp__kernels *get_set(int i, bool accurate) {
+    vp__kernels *k = &tables[i][accurate];
+    pthread_mutex_lock(&filling);
+    if (!k->isa) {
+        sets[i].fill(k);
+        if (accurate) sets[i].fill_accurate(k);
+        k->math = accurate ? "accurate" : "fast";
+        k->isa = sets[i].isa;
+    }
+    pthread_mutex_unlock(&filling);
+    return k;
 }
 
-const vp__kernels *vp__kernels_for(const char *isa) {
+static const vp__kernels *find_set(const char *isa, bool accurate) {
     for (int i = 0; i < NSETS; i++)
-        if (strcmp(sets[i].isa, isa) == 0) return sets[i].runs() ? get_set(i) : NULL;
+        if (strcmp(sets[i].isa, isa) == 0)
+            return sets[i].runs() ? get_set(i, accurate) : NULL;
+    return NULL;
+}
+
+const vp__kernels *vp__kernels_for(const char *isa) { return find_set(isa, false); }
+const vp__kernels *vp__kernels_accurate_for(const char *isa) {
+    return find_set(isa, true);
+}
+
+const vp__vector_fn *vp__kernels_vector(const vp__kernels *k, const char *prim,
+                                        vp_dtype t) {
+    static const char *const names[] = {
+#define NAME(fn, ...) #fn,
+        VP__MATH_UNARY(NAME) VP__MATH_BINARY(NAME) VP__MATH_EXACT(NAME)};
+    for (int i = 0; i < VP__NMATH && (t == VP_F32 || t == VP_F64); i++)
+        if (strcmp(names[i], prim) == 0)
+            return k->vector[i][t == VP_F64].call ? &k->vector[i][t == VP_F64] : NULL;
     return NULL;
 }
 
@@ -93,7 +105,8 @@ static void choose(void) {
         if (sets[i].runs()) best = i;
         if (wish && strcmp(sets[i].isa, wish) == 0) break;
     }
-    atomic_store_explicit(&chosen, get_set(best), memory_order_release);
+    atomic_store_explicit(&chosen, get_set(best, vp__config_get()->accurate),
+                          memory_order_release);
 }
 
 const vp__kernels *vp__kernels_get(void) {

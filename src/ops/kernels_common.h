@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the kernel sources share. They are compiled once per instruction set, with VP_ISA
- * naming it; VP__ISA(f) is f's name in this one.
+ * naming it; VP__ISA(f) is f's name in this one. Those with math functions are compiled a
+ * second time for accurate mode, with VP_ACCURATE defined.
  */
 #ifndef VP_OPS_KERNELS_COMMON_H
 #define VP_OPS_KERNELS_COMMON_H
@@ -36,6 +37,9 @@ void VP__ISA(vp__kernels_fill_wide)(vp__kernels *k);
 void VP__ISA(vp__kernels_fill_float)(vp__kernels *k);
 void VP__ISA(vp__kernels_fill_complex)(vp__kernels *k);
 void VP__ISA(vp__kernels_fill_move)(vp__kernels *k);
+void VP__ISA(vp__kernels_fill_float_accurate)(vp__kernels *k);
+void VP__ISA(vp__kernels_fill_complex_accurate)(vp__kernels *k);
+void VP__ISA(vp__kernels_fill_accurate)(vp__kernels *k);
 void VP__ISA(vp__reduce_fill)(vp__kernels *k);
 
 /* Before a loop whose iterations are independent: vectorise it whatever the cost model

@@ -65,3 +65,9 @@ void VP__ISA(vp__kernels_fill)(vp__kernels *k) {
     VP__ISA(vp__kernels_fill_move)(k);
     VP__ISA(vp__reduce_fill)(k);
 }
+
+/* What accurate mode has in the place of the same parts. */
+void VP__ISA(vp__kernels_fill_accurate)(vp__kernels *k) {
+    VP__ISA(vp__kernels_fill_float_accurate)(k);
+    VP__ISA(vp__kernels_fill_complex_accurate)(k);
+}

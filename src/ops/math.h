@@ -17,89 +17,69 @@
 #ifndef VP_OPS_MATH_H
 #define VP_OPS_MATH_H
 
-#include <math.h>
-
 /* clang-format off */
-/*       function, float64, float32 */
+/*       function, source of float64, float32, ulps of float64, float32, accurate ones */
 #define VP__MATH_UNARY(F)                                                                \
-    F(cbrt,  MVEC, MVEC)                                                                 \
-    F(exp,   OWN,  MVEC)                                                                 \
-    F(exp2,  MVEC, MVEC)                                                                 \
-    F(expm1, MVEC, MVEC)                                                                 \
-    F(log,   OWN,  MVEC)                                                                 \
-    F(log1p, MVEC, MVEC)                                                                 \
-    F(log2,  MVEC, MVEC)                                                                 \
-    F(log10, MVEC, MVEC)                                                                 \
-    F(sin,   MVEC, MVEC)                                                                 \
-    F(cos,   MVEC, MVEC)                                                                 \
-    F(tan,   MVEC, MVEC)                                                                 \
-    F(asin,  MVEC, MVEC)                                                                 \
-    F(acos,  MVEC, MVEC)                                                                 \
-    F(atan,  MVEC, MVEC)                                                                 \
-    F(sinh,  OWN,  MVEC)                                                                 \
-    F(cosh,  MVEC, MVEC)                                                                 \
-    F(tanh,  OWN,  OWN)                                                                  \
-    F(asinh, MVEC, MVEC)                                                                 \
-    F(acosh, MVEC, OWN)                                                                  \
-    F(atanh, MVEC, MVEC)
+    F(cbrt,  MVEC,  MVEC,  LONG, 4, 4, 1, 1)                                            \
+    F(exp,   OWN,   MVEC,  LIBM, 4, 4, 1, 1)                                            \
+    F(exp2,  MVEC,  MVEC,  LIBM, 4, 4, 1, 1)                                            \
+    F(expm1, MVEC,  MVEC,  LONG, 4, 4, 1, 1)                                            \
+    F(log,   OWN,   MVEC,  LIBM, 4, 4, 1, 1)                                            \
+    F(log1p, MVEC,  MVEC,  LONG, 4, 4, 1, 1)                                            \
+    F(log2,  MVEC,  MVEC,  LIBM, 4, 4, 1, 1)                                            \
+    F(log10, MVEC,  MVEC,  LONG, 4, 4, 1, 1)                                            \
+    F(sin,   FUSED, FUSED, LIBM, 4, 4, 1, 1)                                            \
+    F(cos,   FUSED, FUSED, LIBM, 4, 4, 1, 1)                                            \
+    F(tan,   MVEC,  MVEC,  LIBM, 4, 4, 1, 1)                                            \
+    F(asin,  MVEC,  MVEC,  LIBM, 4, 4, 1, 1)                                            \
+    F(acos,  MVEC,  MVEC,  LIBM, 4, 4, 1, 1)                                            \
+    F(atan,  MVEC,  MVEC,  LIBM, 4, 4, 1, 1)                                            \
+    F(sinh,  OWN,   MVEC,  LONG, 4, 4, 1, 1)                                            \
+    F(cosh,  MVEC,  MVEC,  LONG, 4, 4, 1, 1)                                            \
+    F(tanh,  OWN,   OWN,   LONG, 4, 4, 1, 1)                                            \
+    F(asinh, MVEC,  MVEC,  LONG, 4, 4, 1, 1)                                            \
+    F(acosh, MVEC,  OWN,   LONG, 4, 4, 1, 1)                                            \
+    F(atanh, MVEC,  MVEC,  LONG, 4, 4, 1, 1)                                            
 #define VP__MATH_BINARY(F)                                                               \
-    F(pow,   OWN,  OWN)                                                                  \
-    F(atan2, MVEC, MVEC)                                                                 \
-    F(hypot, MVEC, MVEC)
+    F(pow,   OWN,   OWN,   LIBM, 4, 4, 1, 1)                                            \
+    F(atan2, MVEC,  MVEC,  LIBM, 4, 4, 1, 1)                                            \
+    F(hypot, MVEC,  MVEC,  LIBM, 4, 4, 1, 1)                                            
+/*       row, then as above for complex128 and complex64 */
+#define VP__MATH_COMPLEX(F)                                                             \
+    F(abs,     4, 4, 1, 1)                                                              \
+    F(angle,   4, 4, 1, 1)                                                              \
+    F(sign,    4, 4, 1, 1)                                                              \
+    F(sqrt,    4, 4, 1, 1)                                                              \
+    F(exp,     4, 4, 1, 1)                                                              \
+    F(exp2,    4, 4, 1, 1)                                                              \
+    F(expm1,   4, 4, 1, 1)                                                              \
+    F(log,     4, 4, 1, 1)                                                              \
+    F(log1p,   4, 4, 1, 1)                                                              \
+    F(log2,    4, 4, 1, 1)                                                              \
+    F(log10,   4, 4, 1, 1)                                                              \
+    F(sin,     4, 4, 1, 1)                                                              \
+    F(cos,     4, 4, 1, 1)                                                              \
+    F(tan,     4, 4, 1, 1)                                                              \
+    F(arcsin,  4, 4, 1, 1)                                                              \
+    F(arccos,  4, 4, 1, 1)                                                              \
+    F(arctan,  4, 4, 1, 1)                                                              \
+    F(sinh,    4, 4, 1, 1)                                                              \
+    F(cosh,    4, 4, 1, 1)                                                              \
+    F(tanh,    4, 4, 1, 1)                                                              \
+    F(arcsinh, 4, 4, 1, 1)                                                              \
+    F(arccosh, 4, 4, 1, 1)                                                              \
+    F(arctanh, 4, 4, 1, 1)                                                              \
+    F(power,   4, 4, 1, 1)                                                              
+/* Exact, by another way. */
+#define VP__MATH_EXACT(F) F(fmod, , , , 0, 0, 0, 0)
 /* clang-format on */
 
-#if defined __x86_64__ && defined __GLIBC__
-#if __GLIBC_PREREQ(2, 35)
-#define VP__LIBMVEC 1
-#endif
-#endif
-
-#if !defined VP__LIBMVEC
-typedef double vp__vec_F64;
-typedef float vp__vec_F32;
-#define VP__MVEC_F64(args, fn) (__builtin_##fn)
-#define VP__MVEC_F32(args, fn) (__builtin_##fn##f)
-#elif defined __AVX512F__
-typedef double vp__vec_F64 __attribute__((vector_size(64)));
-typedef float vp__vec_F32 __attribute__((vector_size(64)));
-#define VP__MVEC_F64(args, fn) _ZGVeN8##args##_##fn
-#define VP__MVEC_F32(args, fn) _ZGVeN16##args##_##fn##f
-#elif defined __AVX2__
-typedef double vp__vec_F64 __attribute__((vector_size(32)));
-typedef float vp__vec_F32 __attribute__((vector_size(32)));
-#define VP__MVEC_F64(args, fn) _ZGVdN4##args##_##fn
-#define VP__MVEC_F32(args, fn) _ZGVdN8##args##_##fn##f
-#else
-typedef double vp__vec_F64 __attribute__((vector_size(16)));
-typedef float vp__vec_F32 __attribute__((vector_size(16)));
-#define VP__MVEC_F64(args, fn) _ZGVbN2##args##_##fn
-#define VP__MVEC_F32(args, fn) _ZGVbN4##args##_##fn##f
-#endif
-
-#if defined VP__LIBMVEC
-#define VP__DECLARE(fn, from64, from32)                                                  \
-    vp__vec_F64 VP__MVEC_F64(v, fn)(vp__vec_F64);                                        \
-    vp__vec_F32 VP__MVEC_F32(v, fn)(vp__vec_F32);
-VP__MATH_UNARY(VP__DECLARE)
-#undef VP__DECLARE
-#define VP__DECLARE(fn, from64, from32)                                                  \
-    vp__vec_F64 VP__MVEC_F64(vv, fn)(vp__vec_F64, vp__vec_F64);                          \
-    vp__vec_F32 VP__MVEC_F32(vv, fn)(vp__vec_F32, vp__vec_F32);
-VP__MATH_BINARY(VP__DECLARE)
-#undef VP__DECLARE
-#endif
-
-#if defined VP__LIBMVEC && defined __AVX512F__ && defined __AVX512DQ__
-#include "ops/math_pow_avx512.h"
-#define VP__OWN_F64(args, fn) vp__own_##fn
-#define VP__OWN_F32(args, fn) vp__own_##fn##f
-#else
-#define VP__OWN_F64(args, fn) VP__MVEC_F64(args, fn)
-#define VP__OWN_F32(args, fn) VP__MVEC_F32(args, fn)
-#endif
-
-/* The function's vector code for one type. */
-#define VP__VECTOR_F64(from64, from32, args, fn) VP__##from64##_F64(args, fn)
-#define VP__VECTOR_F32(from64, from32, args, fn) VP__##from32##_F32(args, fn)
+/* The functions by number. */
+enum {
+#define VP__NUMBER(fn, ...) VP__MATH_##fn,
+    VP__MATH_UNARY(VP__NUMBER) VP__MATH_BINARY(VP__NUMBER) VP__MATH_EXACT(VP__NUMBER)
+#undef VP__NUMBER
+        VP__NMATH
+};
 
 #endif

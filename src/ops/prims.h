@@ -63,6 +63,12 @@
     PRIM(cmin,      2, COMPLEX, "smaller by real, then imaginary part; NaN if either is")\
     PRIM(cmax,      2, COMPLEX, "larger by real, then imaginary part; NaN if either is") \
     PRIM(cpow,      2, COMPLEX, "complex power; small whole exponents by multiplication")\
+    PRIM(csign,     1, COMPLEX, "unit vector in the value's direction; 0 of 0")          \
+    PRIM(cexp2,     1, COMPLEX, "two to the power of the value")                         \
+    PRIM(cexpm1,    1, COMPLEX, "exponential minus one")                                 \
+    PRIM(clog1p,    1, COMPLEX, "logarithm of one plus the value")                       \
+    PRIM(clog2,     1, COMPLEX, "logarithm to base 2")                                   \
+    PRIM(clog10,    1, COMPLEX, "logarithm to base 10")                                  \
     PRIM(csqrt,     1, COMPLEX, "as C's function")                                       \
     PRIM(cexp,      1, COMPLEX, "as C's function")                                       \
     PRIM(clog,      1, COMPLEX, "as C's function")                                       \
