@@ -80,7 +80,7 @@ VP_TEST(bad_values_are_reported) {
                {"VP_THREADS", "9999"},  {"VP_SYNC", "maybe"},   {"VP_INLINE", "2"},
                {"VP_MEMORY", "lots"},   {"VP_MEMORY", "-1G"},   {"VP_MEMORY", "0"},
                {"VP_MEMORY", "5Q"},     {"VP_MEMORY", "1e400"}, {"VP_MEMORY", "nan"},
-               {"VP_CACHE_SIZE", "5%"}, {"VP_CACHE_SIZE", "0"},  {"VP_MATH", "exact"},
+               {"VP_CACHE_SIZE", "5%"}, {"VP_CACHE_SIZE", "0"}, {"VP_MATH", "exact"},
                {"VP_JIT", "fast"},      {"VP_DEBUG", "ir,x"}};
     vp__config fallback = with(NULL, NULL);
     FILE *said = tmpfile();
@@ -94,8 +94,7 @@ VP_TEST(bad_values_are_reported) {
                config.sync == fallback.sync &&
                config.inline_nodes == fallback.inline_nodes &&
                config.memory == fallback.memory && !config.accurate &&
-               config.jit == fallback.jit &&
-               config.cache_bytes == fallback.cache_bytes;
+               config.jit == fallback.jit && config.cache_bytes == fallback.cache_bytes;
     }
     fflush(stderr);
     VP_CHECK(dup2(usual, STDERR_FILENO) >= 0);

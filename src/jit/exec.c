@@ -99,7 +99,8 @@ void vp__exec_flat_native(vp__native_fn fn, const vp__kernel *k, void *const *le
     static const int64_t none[VP__KERNEL_LEAVES + 1];
     char *ptr[VP__KERNEL_LEAVES + 1];
     for (int i = 0; i < k->nleaves; i++)
-        ptr[i] = k->leaf[i].constant ? (char *)(uintptr_t)&k->leaf[i].value : leaf_data[i];
+        ptr[i] =
+            k->leaf[i].constant ? (char *)(uintptr_t)&k->leaf[i].value : leaf_data[i];
     ptr[k->nleaves] = out;
     fn(ptr, none, none, n, 1, 1);
 }

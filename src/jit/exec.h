@@ -19,7 +19,8 @@ typedef struct vp__exec_args {
         *leaf_strides[VP__KERNEL_LEAVES]; /* bytes, ndim entries; NULL: constant */
     /* Bytes, ndim entries; entries of reduced axes are ignored. */
     const int64_t *out_strides;
-    double cost; /* of the base kernels in nanoseconds, to know whether native code is worth
+    double
+        cost; /* of the base kernels in nanoseconds, to know whether native code is worth
                     asking for; 0: it is not to be used */
 } vp__exec_args;
 

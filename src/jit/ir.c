@@ -43,9 +43,7 @@ void vp__ir_deinit(vp__ir *ir) {
 /* --- text --------------------------------------------------------------------------- */
 
 static const char *type_name(int type) {
-    return type == VP__TRUTH    ? "truth"
-           : type < VP__NDTYPES ? vp__dtype[type].name
-                                : "?";
+    return type == VP__TRUTH ? "truth" : type < VP__NDTYPES ? vp__dtype[type].name : "?";
 }
 
 static bool is_base(int op) {

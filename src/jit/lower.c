@@ -68,8 +68,8 @@ typedef struct {
     vp__ir *ir;
     bool (*has_call)(int prim, int type);
     const char *text;
-    int type; /* the row's */
-    int real; /* its component's */
+    int type;  /* the row's */
+    int real;  /* its component's */
     int first; /* instructions of this body */
     int arg[3];
     bool failed; /* no memory */

@@ -232,8 +232,7 @@ vp__native_fn vp__native_want(const vp__kernel *kernel, const vp__form *form, do
     if (atomic_load_explicit(&n->state, memory_order_relaxed) != NEW) {
         if (mode == VP__JIT_ON) return NULL;
     } else {
-        float wanted =
-            atomic_load_explicit(&n->wanted, memory_order_relaxed) + (float)ns;
+        float wanted = atomic_load_explicit(&n->wanted, memory_order_relaxed) + (float)ns;
         atomic_store_explicit(&n->wanted, wanted, memory_order_relaxed);
         if (mode == VP__JIT_ON && wanted < WORTH) return NULL;
         int expected = NEW;

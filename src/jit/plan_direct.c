@@ -11,7 +11,7 @@
 #include "jit/plan_space.h"
 
 enum {
-    LEAST_X = 8,       /* elements along x that make a loop along it worth while */
+    LEAST_X = 8, /* elements along x that make a loop along it worth while */
     LEAST_REDUCED = 16,
     COLS_MIN = 16,
     CUT_X = 512, /* pieces along x start at multiples of this */
@@ -69,9 +69,9 @@ static bool find_reads(const vp__plan *p, const nest *n, vp__form *form) {
         const bool run = x == size || dim[n->x] == 1;
         if (o == out) return run || n->kind == VP__FORM_ROWS;
         if (!run && x != 0) return false;
-        form->read[operand[o].value] = run                              ? VP__READ_RUN
+        form->read[operand[o].value] = run                             ? VP__READ_RUN
                                        : stride_along(p, o, n->y) != 0 ? VP__READ_ROW
-                                                                        : VP__READ_PLANE;
+                                                                       : VP__READ_PLANE;
     }
     return true;
 }

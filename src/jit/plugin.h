@@ -41,10 +41,9 @@ typedef struct {
     int vector_bytes;
 } vp__machine;
 
-/* The name of the kernel's function in its object, and of what it calls: the math function
- * of a primitive and type, the base kernel of a row and type. */
+/* The name of the kernel's function in its object, and of what it calls: the base kernel of
+ * a row and type. */
 #define VP__KERNEL_SYMBOL "vp_kernel"
-#define VP__MATH_SYMBOL "vp_math.%s.%s"
 #define VP__BASE_SYMBOL "vp_base.%s.%s"
 
 typedef struct {

@@ -11,7 +11,8 @@
 /* Functions that libm has in every precision. */
 #define VP__COMPLEX_LIBM(F)                                                              \
     F(csqrt)                                                                             \
-    F(cexp) F(clog) F(csin) F(ccos) F(ctan) F(casin) F(cacos) F(catan) F(csinh) F(ccosh) \
+    F(cexp)                                                                              \
+    F(clog) F(csin) F(ccos) F(ctan) F(casin) F(cacos) F(catan) F(csinh) F(ccosh)         \
         F(ctanh) F(casinh) F(cacosh) F(catanh)
 
 /* Functions that are ours. */

@@ -55,7 +55,8 @@ static bool launch(fuzz_worker *w) {
         char threads[16], memory[16], in[16], out[16];
         snprintf(threads, sizeof threads, "%d", w->threads ? w->threads : 1);
         setenv("VP_SYNC", w->threads ? "0" : "1", 1);
-        if (!w->threads) setenv("VP_JIT", "off", 1); /* the base kernels are the reference */
+        if (!w->threads)
+            setenv("VP_JIT", "off", 1); /* the base kernels are the reference */
         setenv("VP_THREADS", threads, 1);
         /* Copies of the descriptors stay open across exec; the originals do not. */
         snprintf(memory, sizeof memory, "%d", dup(w->memory));

@@ -2,6 +2,11 @@
  *
  * Writing LLVM IR: lanes (lanes.c) are a kernel's body on one vector, loops (loops.c) what
  * goes around it.
+ *
+ * What only a base kernel can do, sines and complex roots, is done a block at a time: the
+ * body falls into stages, each a loop over a block on the stack, with the calls between
+ * them (stages.c). A call for a whole block costs nothing against what it does, and base
+ * and native code share every bit of it.
  */
 #ifndef VP_JIT_LLVM_EMIT_H
 #define VP_JIT_LLVM_EMIT_H
@@ -25,9 +30,18 @@ typedef struct {
     LLVMValueRef function;
     LLVMBasicBlockRef entry; /* where stack slots are made */
     int width;               /* lanes of a vector */
-    vp__lanes *value;        /* by IR instruction, of the vector at hand */
-    const char *failed;      /* what could not be done */
+    vp__lanes *value;        /* by IR instruction, of the vector at hand; NULL: not yet */
+    /* Where the vector at hand is: the rows' addresses, its first element's number, the
+     * lanes that count (NULL: all), and the first element of the block. */
+    const LLVMValueRef *at;
+    LLVMValueRef x, mask, block;
+    int stages;           /* one more than calls that depend on each other */
+    uint8_t *stage;       /* by IR instruction: when its value is there */
+    LLVMValueRef *buffer; /* likewise: its block on the stack, or NULL */
 } vp__emitter;
+
+/* Elements of a block; the reductions' blocks fit it. */
+enum { VP__EMIT_BLOCK = 1024 };
 
 LLVMTypeRef vp__emit_element(vp__emitter *e, int type);
 LLVMTypeRef vp__emit_vector(vp__emitter *e, int type);
@@ -49,8 +63,23 @@ void vp__emit_store(vp__emitter *e, int type, vp__lanes v, LLVMValueRef at,
 /* One element for all lanes. */
 vp__lanes vp__emit_load_one(vp__emitter *e, int type, LLVMValueRef at);
 
-/* The body; the leaves' values are set. */
-vp__lanes vp__emit_body(vp__emitter *e);
+/* A value of the vector at hand, computed or loaded if need be. */
+vp__lanes vp__emit_value(vp__emitter *e, int i);
+/* Computes an instruction from its operands' values. */
+vp__lanes vp__emit_instr(vp__emitter *e, const vp__ir_instr *in);
+/* Moves on to another vector: what changes along x is not there yet. */
+void vp__emit_move(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef x,
+                   LLVMValueRef mask);
+
+/* Divides the body into stages; false without memory. */
+bool vp__stages_init(vp__emitter *e);
+void vp__stages_deinit(vp__emitter *e);
+/* Between two stages: the calls of base kernels whose operands are there, for the n elements
+ * of the block at x. */
+void vp__stages_call(vp__emitter *e, int stage, const LLVMValueRef *at, LLVMValueRef x,
+                     LLVMValueRef n);
+/* Stores what later stages need of the vector at hand. */
+void vp__stages_store(vp__emitter *e, int stage);
 
 /* The whole function. */
 void vp__emit_kernel(vp__emitter *e);

@@ -105,8 +105,7 @@ static LLVMValueRef masked_load(vp__emitter *e, LLVMTypeRef type, LLVMValueRef a
                                 LLVMValueRef mask, unsigned align) {
     LLVMTypeRef over[] = {type, LLVMPointerTypeInContext(e->context, 0)};
     unsigned id = LLVMLookupIntrinsicID("llvm.masked.load", 16);
-    LLVMValueRef args[] = {at,
-                           LLVMConstInt(LLVMInt32TypeInContext(e->context), align, 0),
+    LLVMValueRef args[] = {at, LLVMConstInt(LLVMInt32TypeInContext(e->context), align, 0),
                            mask, LLVMConstNull(type)};
     return LLVMBuildCall2(e->builder, LLVMIntrinsicGetType(e->context, id, over, 2),
                           LLVMGetIntrinsicDeclaration(e->module, id, over, 2), args, 4,
@@ -127,8 +126,8 @@ static void masked_store(vp__emitter *e, LLVMValueRef v, LLVMValueRef at,
 static LLVMValueRef twice(vp__emitter *e, LLVMValueRef mask) {
     LLVMValueRef at[256];
     for (int i = 0; i < 2 * e->width; i++)
-        at[i] =
-            LLVMConstInt(LLVMInt32TypeInContext(e->context), (unsigned long long)i / 2, 0);
+        at[i] = LLVMConstInt(LLVMInt32TypeInContext(e->context),
+                             (unsigned long long)i / 2, 0);
     return LLVMBuildShuffleVector(e->builder, mask, mask,
                                   LLVMConstVector(at, 2 * (unsigned)e->width), "");
 }
@@ -159,8 +158,8 @@ void vp__emit_store(vp__emitter *e, int type, vp__lanes v, LLVMValueRef at,
         for (int i = 0; i < 2 * e->width; i++)
             order[i] = LLVMConstInt(LLVMInt32TypeInContext(e->context),
                                     (unsigned)(i / 2 + i % 2 * e->width), 0);
-        whole = LLVMBuildShuffleVector(e->builder, v.re, v.im,
-                                       LLVMConstVector(order, 2 * (unsigned)e->width), "");
+        whole = LLVMBuildShuffleVector(
+            e->builder, v.re, v.im, LLVMConstVector(order, 2 * (unsigned)e->width), "");
         if (mask) mask = twice(e, mask);
     }
     if (mask) {
@@ -214,11 +213,11 @@ static LLVMValueRef quotient(vp__emitter *e, int type, LLVMValueRef x, LLVMValue
     LLVMValueRef zero = LLVMConstNull(t), ones = LLVMConstAllOnes(t);
     LLVMValueRef by_zero = LLVMBuildICmp(b, LLVMIntEQ, y, zero, "");
     LLVMValueRef by_minus = LLVMBuildICmp(b, LLVMIntEQ, y, ones, "");
-    LLVMValueRef bad =
-        is_signed(type) ? LLVMBuildOr(b, by_zero, by_minus, "") : by_zero;
+    LLVMValueRef bad = is_signed(type) ? LLVMBuildOr(b, by_zero, by_minus, "") : by_zero;
     LLVMValueRef safe = pick(e, bad, vp__emit_constant(e, type, 1), y), q;
     if (size_of(type) == 8) {
-        q = is_signed(type) ? LLVMBuildSDiv(b, x, safe, "") : LLVMBuildUDiv(b, x, safe, "");
+        q = is_signed(type) ? LLVMBuildSDiv(b, x, safe, "")
+                            : LLVMBuildUDiv(b, x, safe, "");
     } else {
         LLVMTypeRef f = vp__emit_vector(e, size_of(type) == 4 ? VP_F64 : VP_F32);
         if (is_signed(type))
@@ -239,8 +238,10 @@ static LLVMValueRef quotient(vp__emitter *e, int type, LLVMValueRef x, LLVMValue
 static LLVMValueRef extreme(vp__emitter *e, bool least, int type, LLVMValueRef x,
                             LLVMValueRef y) {
     if (!is_float(type))
-        return pick(e, vp__emit_compare(e, least ? VP__IR_le : VP__IR_ge, type, x, y), x, y);
-    LLVMValueRef one = pick(e, vp__emit_compare(e, least ? VP__IR_lt : VP__IR_gt, type, x, y), x, y);
+        return pick(e, vp__emit_compare(e, least ? VP__IR_le : VP__IR_ge, type, x, y), x,
+                    y);
+    LLVMValueRef one =
+        pick(e, vp__emit_compare(e, least ? VP__IR_lt : VP__IR_gt, type, x, y), x, y);
     return pick(e, vp__emit_compare(e, VP__IR_ne, type, x, x), x, one);
 }
 
@@ -252,9 +253,9 @@ static LLVMValueRef to_signed(vp__emitter *e, int from, int to, LLVMValueRef x) 
         low = from == VP_F32 ? -2147483648.0 : -2147483648.75;
         high = 2147483648.0;
     }
-    LLVMValueRef in =
-        LLVMBuildAnd(b, vp__emit_compare(e, VP__IR_ge, from, x, real_constant(e, from, low)),
-                     vp__emit_compare(e, VP__IR_lt, from, x, real_constant(e, from, high)), "");
+    LLVMValueRef in = LLVMBuildAnd(
+        b, vp__emit_compare(e, VP__IR_ge, from, x, real_constant(e, from, low)),
+        vp__emit_compare(e, VP__IR_lt, from, x, real_constant(e, from, high)), "");
     LLVMValueRef safe = pick(e, in, x, LLVMConstNull(vp__emit_vector(e, from)));
     LLVMValueRef i = LLVMBuildFPToSI(b, safe, vp__emit_vector(e, to), "");
     const uint64_t least = to == VP_I32 ? 0x80000000u : 0x8000000000000000u;
@@ -268,13 +269,12 @@ static LLVMValueRef float_to_integer(vp__emitter *e, int from, int to, LLVMValue
         LLVMValueRef half = real_constant(e, from, 9223372036854775808.0);
         LLVMValueRef is_high = vp__emit_compare(e, VP__IR_ge, from, x, half);
         LLVMValueRef low = pick(e, is_high, LLVMBuildFSub(b, x, half, ""), x);
-        LLVMValueRef top = pick(e, is_high, vp__emit_constant(e, VP_U64, 1ull << 63),
-                                LLVMConstNull(t));
+        LLVMValueRef top =
+            pick(e, is_high, vp__emit_constant(e, VP_U64, 1ull << 63), LLVMConstNull(t));
         return LLVMBuildXor(b, to_signed(e, from, VP_I64, low), top, "");
     }
     if (to == VP_I64) return to_signed(e, from, VP_I64, x);
-    if (to == VP_U32)
-        return LLVMBuildTrunc(b, to_signed(e, from, VP_I64, x), t, "");
+    if (to == VP_U32) return LLVMBuildTrunc(b, to_signed(e, from, VP_I64, x), t, "");
     LLVMValueRef i = to_signed(e, from, VP_I32, x);
     return to == VP_I32 ? i : LLVMBuildTrunc(b, i, t, "");
 }
@@ -285,7 +285,8 @@ static LLVMValueRef convert(vp__emitter *e, int from, int to, LLVMValueRef x) {
     if (to == VP__TRUTH || to == VP_BOOL) {
         LLVMValueRef is = x;
         if (from != VP__TRUTH)
-            is = vp__emit_compare(e, VP__IR_ne, from, x, LLVMConstNull(vp__emit_vector(e, from)));
+            is = vp__emit_compare(e, VP__IR_ne, from, x,
+                                  LLVMConstNull(vp__emit_vector(e, from)));
         return to == VP__TRUTH ? is : LLVMBuildZExt(b, is, t, "");
     }
     if (is_float(from)) {
@@ -302,97 +303,28 @@ static LLVMValueRef convert(vp__emitter *e, int from, int to, LLVMValueRef x) {
     return is_signed(from) ? LLVMBuildSExt(b, x, t, "") : LLVMBuildZExt(b, x, t, "");
 }
 
-/* --- calls -------------------------------------------------------------------------- */
-
-static const char *const prim_name[VP__NPRIMS] = {
-#define VP__PRIM(name, operands, kind, meaning) #name,
-    VP__PRIMS(VP__PRIM)
-#undef VP__PRIM
-};
-
-static const char *const row_name[VP__NOPS] = {
-#define VP_OP(id, arity, rule, result, cycles, numpy, doc) #id,
-#define VP_REDUCE(id, rule, result, cycles, numpy, doc) #id,
-#include "ops/ops.def"
-};
-
-static LLVMValueRef declare(vp__emitter *e, const char *format, const char *what, int type,
-                            LLVMTypeRef signature) {
-    char name[100];
-    snprintf(name, sizeof name, format, what, vp__dtype[type].name);
-    LLVMValueRef fn = LLVMGetNamedFunction(e->module, name);
-    return fn ? fn : LLVMAddFunction(e->module, name, signature);
-}
-
-/* A math function takes whole vectors of the machine's: as many as our lanes fill, or one
- * with our lanes repeated. */
-static LLVMValueRef call_math(vp__emitter *e, int prim, int type, const LLVMValueRef *x,
-                              int n) {
-    const int own = e->target->vector_bytes / size_of(type);
-    LLVMTypeRef t = LLVMVectorType(vp__emit_element(e, type), (unsigned)own);
-    LLVMTypeRef args[] = {t, t};
-    LLVMTypeRef signature = LLVMFunctionType(t, args, (unsigned)n, 0);
-    LLVMValueRef fn = declare(e, VP__MATH_SYMBOL, prim_name[prim], type, signature);
-    LLVMValueRef part[64] = {NULL};
-    int parts = 0;
-    for (int at = 0; at < e->width; at += own) {
-        LLVMValueRef in[2];
-        for (int i = 0; i < n; i++) {
-            in[i] = x[i];
-            if (own > e->width)
-                in[i] = shuffle(e, x[i], x[i], own, 0, 1, e->width);
-            else if (own < e->width)
-                in[i] = shuffle(e, x[i], x[i], own, at, 1, 2 * e->width);
-        }
-        part[parts++] = LLVMBuildCall2(e->builder, signature, fn, in, (unsigned)n, "");
-    }
-    if (own > e->width) return shuffle(e, part[0], part[0], e->width, 0, 1, 2 * own);
-    for (int lanes = own; parts > 1; parts /= 2, lanes *= 2)
-        for (int i = 0; i < parts / 2; i++)
-            part[i] = shuffle(e, part[2 * i], part[2 * i + 1], 2 * lanes, 0, 1, 2 * lanes);
-    return part[0];
-}
-
-static vp__lanes call_base(vp__emitter *e, const vp__ir_instr *in, int n) {
-    LLVMTypeRef ptr = LLVMPointerTypeInContext(e->context, 0);
-    LLVMTypeRef params[] = {ptr, ptr, ptr, ptr, LLVMInt64TypeInContext(e->context)};
-    LLVMTypeRef signature =
-        LLVMFunctionType(LLVMVoidTypeInContext(e->context), params, 5, 0);
-    const int row = (int)(in->imm / 256), type = (int)(in->imm % 256);
-    LLVMValueRef fn = declare(e, VP__BASE_SYMBOL, row_name[row], type, signature);
-    LLVMTypeRef room = LLVMArrayType2(LLVMInt8TypeInContext(e->context),
-                                      16ull * (unsigned long long)e->width);
-    LLVMValueRef args[5];
-    args[0] = vp__emit_slot(e, room);
-    for (int i = 0; i < 3; i++) {
-        args[1 + i] = LLVMConstNull(ptr);
-        if (i >= n) continue;
-        args[1 + i] = vp__emit_slot(e, room);
-        vp__emit_store(e, e->ir->instr[in->arg[i]].type, e->value[in->arg[i]], args[1 + i],
-                       NULL);
-    }
-    args[4] = vp__emit_int(e, e->width);
-    LLVMBuildCall2(e->builder, signature, fn, args, 5, "");
-    return vp__emit_load(e, in->type, args[0], NULL);
-}
-
 static LLVMValueRef unary_intrinsic(vp__emitter *e, const char *name, LLVMValueRef x) {
     return vp__emit_intrinsic(e, name, LLVMTypeOf(x), &x, 1);
 }
 
-static vp__lanes emit_instr(vp__emitter *e, const vp__ir_instr *in) {
+vp__lanes vp__emit_instr(vp__emitter *e, const vp__ir_instr *in) {
     LLVMBuilderRef b = e->builder;
     const int type = in->type, from = e->ir->instr[in->arg[0]].type;
-    const vp__lanes *arg[3] = {&e->value[in->arg[0]], &e->value[in->arg[1]],
-                               &e->value[in->arg[2]]};
-    LLVMValueRef x = arg[0]->re, y = arg[1]->re, v = NULL;
+    vp__lanes arg[3] = {{NULL, NULL}, {NULL, NULL}, {NULL, NULL}};
+    for (int i = 0; i < vp__ir_arity(in->op); i++) arg[i] = vp__emit_value(e, in->arg[i]);
+    LLVMValueRef x = arg[0].re, y = arg[1].re, v = NULL;
     const bool f = is_float(type);
     switch ((vp__ir_op)in->op) {
-    case VP__IR_leaf: return e->value[in->imm];
     case VP__IR_number: v = vp__emit_constant(e, type, in->imm); break;
-    case VP__IR_add: v = f ? LLVMBuildFAdd(b, x, y, "") : LLVMBuildAdd(b, x, y, ""); break;
-    case VP__IR_sub: v = f ? LLVMBuildFSub(b, x, y, "") : LLVMBuildSub(b, x, y, ""); break;
-    case VP__IR_mul: v = f ? LLVMBuildFMul(b, x, y, "") : LLVMBuildMul(b, x, y, ""); break;
+    case VP__IR_add:
+        v = f ? LLVMBuildFAdd(b, x, y, "") : LLVMBuildAdd(b, x, y, "");
+        break;
+    case VP__IR_sub:
+        v = f ? LLVMBuildFSub(b, x, y, "") : LLVMBuildSub(b, x, y, "");
+        break;
+    case VP__IR_mul:
+        v = f ? LLVMBuildFMul(b, x, y, "") : LLVMBuildMul(b, x, y, "");
+        break;
     case VP__IR_div: v = LLVMBuildFDiv(b, x, y, ""); break;
     case VP__IR_quot: v = quotient(e, type, x, y); break;
     case VP__IR_neg: v = f ? LLVMBuildFNeg(b, x, "") : LLVMBuildNeg(b, x, ""); break;
@@ -411,15 +343,17 @@ static vp__lanes emit_instr(vp__emitter *e, const vp__ir_instr *in) {
     case VP__IR_gt:
     case VP__IR_ge: v = vp__emit_compare(e, in->op, from, x, y); break;
     case VP__IR_select:
-        v = pick(e, x, y, arg[2]->re);
-        if (is_complex(type)) return (vp__lanes){v, pick(e, x, arg[1]->im, arg[2]->im)};
+        v = pick(e, x, y, arg[2].re);
+        if (is_complex(type)) return (vp__lanes){v, pick(e, x, arg[1].im, arg[2].im)};
         break;
     case VP__IR_min: v = extreme(e, true, type, x, y); break;
     case VP__IR_max: v = extreme(e, false, type, x, y); break;
     case VP__IR_abs:
         v = f ? unary_intrinsic(e, "llvm.fabs", x)
-              : pick(e, vp__emit_compare(e, VP__IR_lt, type, x, LLVMConstNull(LLVMTypeOf(x))),
-                     LLVMBuildNeg(b, x, ""), x);
+              : pick(
+                    e,
+                    vp__emit_compare(e, VP__IR_lt, type, x, LLVMConstNull(LLVMTypeOf(x))),
+                    LLVMBuildNeg(b, x, ""), x);
         break;
     case VP__IR_floor: v = unary_intrinsic(e, "llvm.floor", x); break;
     case VP__IR_ceil: v = unary_intrinsic(e, "llvm.ceil", x); break;
@@ -434,23 +368,14 @@ static vp__lanes emit_instr(vp__emitter *e, const vp__ir_instr *in) {
     case VP__IR_to: v = convert(e, from, type, x); break;
     case VP__IR_pair: return (vp__lanes){x, y};
     case VP__IR_re: v = x; break;
-    case VP__IR_im: v = arg[0]->im; break;
+    case VP__IR_im: v = arg[0].im; break;
+    case VP__IR_leaf:
     case VP__IR_call1:
-    case VP__IR_call2: {
-        LLVMValueRef args[] = {x, y};
-        v = call_math(e, (int)in->imm, type, args, in->op == VP__IR_call1 ? 1 : 2);
-        break;
-    }
-    case VP__IR_base1: return call_base(e, in, 1);
-    case VP__IR_base2: return call_base(e, in, 2);
-    case VP__IR_base3: return call_base(e, in, 3);
+    case VP__IR_call2:
+    case VP__IR_base1:
+    case VP__IR_base2:
+    case VP__IR_base3: /* loaded, not computed */
     case VP__NIRS: break;
     }
     return (vp__lanes){v, NULL};
-}
-
-vp__lanes vp__emit_body(vp__emitter *e) {
-    for (int i = e->ir->nleaves; i < e->ir->n; i++)
-        e->value[i] = emit_instr(e, &e->ir->instr[i]);
-    return e->value[e->ir->value];
 }

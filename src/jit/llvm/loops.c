@@ -104,7 +104,8 @@ typedef struct {
 } operands;
 
 static LLVMValueRef moved(vp__emitter *e, LLVMValueRef at, LLVMValueRef bytes) {
-    return LLVMBuildGEP2(e->builder, LLVMInt8TypeInContext(e->context), at, &bytes, 1, "");
+    return LLVMBuildGEP2(e->builder, LLVMInt8TypeInContext(e->context), at, &bytes, 1,
+                         "");
 }
 
 static LLVMValueRef times(vp__emitter *e, LLVMValueRef a, LLVMValueRef b) {
@@ -144,22 +145,17 @@ static void go_to(vp__emitter *e, const operands *o, LLVMValueRef y, LLVMValueRe
 }
 
 /* Loads the leaves of a kind of reading that do not change along x. */
-static void load_fixed(vp__emitter *e, LLVMValueRef *at, int read) {
+static void load_fixed(vp__emitter *e, const LLVMValueRef *at, int read) {
     for (int i = 0; i < e->ir->nleaves; i++)
         if (e->form->read[i] == read)
             e->value[i] = vp__emit_load_one(e, leaf_type(e, i), at[i]);
 }
 
-/* Loads the runs at x, and gives the body's value there. */
-static vp__lanes body_at(vp__emitter *e, LLVMValueRef *at, LLVMValueRef x,
+/* The body's value of the vector at x. */
+static vp__lanes body_at(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef x,
                          LLVMValueRef mask) {
-    for (int i = 0; i < e->ir->nleaves; i++) {
-        if (e->form->read[i] != VP__READ_RUN) continue;
-        const int type = leaf_type(e, i);
-        LLVMValueRef bytes = times(e, x, vp__emit_int(e, vp__dtype[type].size));
-        e->value[i] = vp__emit_load(e, type, moved(e, at[i], bytes), mask);
-    }
-    return vp__emit_body(e);
+    vp__emit_move(e, at, x, mask);
+    return vp__emit_value(e, e->ir->value);
 }
 
 /* The lanes below n. */
@@ -168,8 +164,8 @@ static LLVMValueRef mask_below(vp__emitter *e, LLVMValueRef n) {
     LLVMValueRef lane[256];
     for (int i = 0; i < e->width; i++) lane[i] = LLVMConstInt(t, (unsigned)i, 0);
     LLVMValueRef most = vp__emit_splat(e, LLVMBuildTrunc(e->builder, n, t, ""));
-    return LLVMBuildICmp(e->builder, LLVMIntULT, LLVMConstVector(lane, (unsigned)e->width),
-                         most, "");
+    return LLVMBuildICmp(e->builder, LLVMIntULT,
+                         LLVMConstVector(lane, (unsigned)e->width), most, "");
 }
 
 static LLVMValueRef whole_vectors(vp__emitter *e, LLVMValueRef n, int64_t step) {
@@ -182,33 +178,81 @@ static LLVMValueRef less(vp__emitter *e, LLVMValueRef a, LLVMValueRef b) {
 
 static LLVMValueRef zero(vp__emitter *e) { return vp__emit_int(e, 0); }
 
+/* --- blocks ------------------------------------------------------------------------- */
+
+static bool has_calls(const vp__emitter *e) { return e->stages > 1; }
+
+static LLVMValueRef least(vp__emitter *e, LLVMValueRef a, LLVMValueRef b) {
+    return LLVMBuildSelect(e->builder, less(e, a, b), a, b, "");
+}
+
+/* All stages but the last for the elements from `from` to `to`, at most a block. */
+static void run_stages(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef from,
+                       LLVMValueRef to) {
+    LLVMBuilderRef b = e->builder;
+    e->block = from;
+    LLVMValueRef n = LLVMBuildSub(b, to, from, "");
+    LLVMValueRef whole = LLVMBuildAdd(b, from, whole_vectors(e, n, e->width), "");
+    for (int stage = 0; stage + 1 < e->stages; stage++) {
+        loop x;
+        begin(e, &x, from, whole, e->width, 0, NULL);
+        vp__emit_move(e, at, x.i, NULL);
+        vp__stages_store(e, stage);
+        end(e, &x, NULL);
+        branch tail;
+        when(e, &tail, less(e, whole, to));
+        vp__emit_move(e, at, whole, mask_below(e, LLVMBuildSub(b, to, whole, "")));
+        vp__stages_store(e, stage);
+        done(e, &tail, 0, NULL, NULL);
+        vp__stages_call(e, stage, at, from, n);
+    }
+}
+
 /* --- map ---------------------------------------------------------------------------- */
 
-static void store_at(vp__emitter *e, LLVMValueRef *at, LLVMValueRef x, LLVMValueRef mask,
-                     vp__lanes v) {
+static void store_at(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef x,
+                     LLVMValueRef mask, vp__lanes v) {
     const int out = e->ir->nleaves, type = e->ir->result;
     LLVMValueRef bytes = times(e, x, vp__emit_int(e, vp__dtype[type].size));
     vp__emit_store(e, type, v, moved(e, at[out], bytes), mask);
 }
 
+static void map_span(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef from,
+                     LLVMValueRef to) {
+    LLVMBuilderRef b = e->builder;
+    LLVMValueRef n = LLVMBuildSub(b, to, from, "");
+    LLVMValueRef whole = LLVMBuildAdd(b, from, whole_vectors(e, n, e->width), "");
+    loop x;
+    branch tail;
+    begin(e, &x, from, whole, e->width, 0, NULL);
+    store_at(e, at, x.i, NULL, body_at(e, at, x.i, NULL));
+    end(e, &x, NULL);
+    when(e, &tail, less(e, whole, to));
+    LLVMValueRef mask = mask_below(e, LLVMBuildSub(b, to, whole, ""));
+    store_at(e, at, whole, mask, body_at(e, at, whole, mask));
+    done(e, &tail, 0, NULL, NULL);
+}
+
 static void emit_map(vp__emitter *e, const operands *o) {
     LLVMValueRef at[VP__KERNEL_LEAVES + 1];
-    loop z, y, x;
-    branch tail;
+    loop z, y;
     begin(e, &z, zero(e), o->z, 1, 0, NULL);
     go_to(e, o, NULL, z.i, at);
     load_fixed(e, at, VP__READ_PLANE);
     begin(e, &y, zero(e), o->y, 1, 0, NULL);
     go_to(e, o, y.i, z.i, at);
     load_fixed(e, at, VP__READ_ROW);
-    LLVMValueRef whole = whole_vectors(e, o->x, e->width);
-    begin(e, &x, zero(e), whole, e->width, 0, NULL);
-    store_at(e, at, x.i, NULL, body_at(e, at, x.i, NULL));
-    end(e, &x, NULL);
-    when(e, &tail, less(e, whole, o->x));
-    LLVMValueRef mask = mask_below(e, LLVMBuildSub(e->builder, o->x, whole, ""));
-    store_at(e, at, whole, mask, body_at(e, at, whole, mask));
-    done(e, &tail, 0, NULL, NULL);
+    if (has_calls(e)) {
+        loop block;
+        begin(e, &block, zero(e), o->x, VP__EMIT_BLOCK, 0, NULL);
+        LLVMValueRef to = LLVMBuildAdd(e->builder, block.i, block.step, "");
+        to = least(e, to, o->x);
+        run_stages(e, at, block.i, to);
+        map_span(e, at, block.i, to);
+        end(e, &block, NULL);
+    } else {
+        map_span(e, at, zero(e), o->x);
+    }
     end(e, &y, NULL);
     end(e, &z, NULL);
 }
@@ -223,8 +267,10 @@ static LLVMValueRef fold(vp__emitter *e, LLVMValueRef a, LLVMValueRef x) {
     LLVMBuilderRef b = e->builder;
     const int type = e->ir->reduce_type, op = e->ir->reduce;
     const bool f = is_tree(e->ir);
-    if (op == VP__OP_sum) return f ? LLVMBuildFAdd(b, a, x, "") : LLVMBuildAdd(b, a, x, "");
-    if (op == VP__OP_prod) return f ? LLVMBuildFMul(b, a, x, "") : LLVMBuildMul(b, a, x, "");
+    if (op == VP__OP_sum)
+        return f ? LLVMBuildFAdd(b, a, x, "") : LLVMBuildAdd(b, a, x, "");
+    if (op == VP__OP_prod)
+        return f ? LLVMBuildFMul(b, a, x, "") : LLVMBuildMul(b, a, x, "");
     LLVMValueRef better =
         vp__emit_compare(e, op == VP__OP_min ? VP__IR_lt : VP__IR_gt, type, x, a);
     LLVMValueRef best = LLVMBuildSelect(b, better, x, a, "");
@@ -282,8 +328,8 @@ static LLVMValueRef fold_lanes(vp__emitter *e, LLVMValueRef v) {
         }
         LLVMValueRef a = LLVMBuildShuffleVector(e->builder, v, v,
                                                 LLVMConstVector(low, (unsigned)half), "");
-        LLVMValueRef b = LLVMBuildShuffleVector(e->builder, v, v,
-                                                LLVMConstVector(high, (unsigned)half), "");
+        LLVMValueRef b = LLVMBuildShuffleVector(
+            e->builder, v, v, LLVMConstVector(high, (unsigned)half), "");
         v = fold(e, a, b);
     }
     return LLVMBuildExtractElement(e->builder, v, LLVMConstInt(t, 0, 0), "");
@@ -316,8 +362,8 @@ typedef struct {
 } counter;
 
 static LLVMValueRef level_at(vp__emitter *e, const counter *c, LLVMValueRef i) {
-    return LLVMBuildGEP2(e->builder, vp__emit_vector(e, e->ir->reduce_type), c->levels, &i,
-                         1, "");
+    return LLVMBuildGEP2(e->builder, vp__emit_vector(e, e->ir->reduce_type), c->levels,
+                         &i, 1, "");
 }
 
 static LLVMValueRef load_level(vp__emitter *e, const counter *c, LLVMValueRef i) {
@@ -353,8 +399,8 @@ static LLVMValueRef fold_counter(vp__emitter *e, const counter *c, LLVMValueRef 
     LLVMValueRef state = load_level(e, c, lowest);
     loop i;
     begin(e, &i, LLVMBuildAdd(b, lowest, vp__emit_int(e, 1), ""), above, 1, 1, &state);
-    LLVMValueRef bit = LLVMBuildAnd(b, LLVMBuildLShr(b, count, i.i, ""),
-                                    vp__emit_int(e, 1), "");
+    LLVMValueRef bit =
+        LLVMBuildAnd(b, LLVMBuildLShr(b, count, i.i, ""), vp__emit_int(e, 1), "");
     branch f;
     LLVMValueRef old = i.carried[0];
     when(e, &f, LLVMBuildICmp(b, LLVMIntNE, bit, zero(e), ""));
@@ -364,11 +410,9 @@ static LLVMValueRef fold_counter(vp__emitter *e, const counter *c, LLVMValueRef 
     return i.carried[0];
 }
 
-/* Whether the body is worth writing several times: nothing in it is long. */
-static bool is_light(const vp__ir *ir) {
-    for (int i = 0; i < ir->n; i++)
-        if (ir->instr[i].op >= VP__IR_call1) return false;
-    return ir->n - ir->nleaves <= 12;
+/* Whether the body is short enough to be written several times. */
+static bool is_light(const vp__emitter *e) {
+    return !has_calls(e) && e->ir->n - e->ir->nleaves <= 12;
 }
 
 /* Several blocks side by side, for their additions to overlap; from `from` as far as they
@@ -394,24 +438,41 @@ static LLVMValueRef side_by_side(vp__emitter *e, LLVMValueRef *at, const counter
     end(e, &k, acc);
     for (int j = 0; j < BLOCKS; j++) acc[j] = k.carried[j];
     for (int step = 1; step < BLOCKS; step *= 2)
-        for (int j = 0; j < BLOCKS; j += 2 * step) acc[j] = fold(e, acc[j], acc[j + step]);
+        for (int j = 0; j < BLOCKS; j += 2 * step)
+            acc[j] = fold(e, acc[j], acc[j + step]);
     LLVMValueRef next = push(e, c, s.carried[0], acc[0], SHIFT);
     end(e, &s, &next);
     return s.carried[0];
 }
 
+/* The blocks from `from` to `to`, one by one; returns the new count. */
+static LLVMValueRef push_blocks(vp__emitter *e, LLVMValueRef *at, const counter *c,
+                                LLVMValueRef from, LLVMValueRef to, LLVMValueRef count) {
+    loop k;
+    begin(e, &k, from, to, VP__REDUCE_BLOCK, 1, &count);
+    LLVMValueRef after = LLVMBuildAdd(e->builder, k.i, k.step, "");
+    LLVMValueRef state = some(e, at, k.i, least(e, after, to));
+    LLVMValueRef next = push(e, c, k.carried[0], state, 0);
+    end(e, &k, &next);
+    return k.carried[0];
+}
+
 static LLVMValueRef tree_state(vp__emitter *e, LLVMValueRef *at, const counter *c,
                                LLVMValueRef n) {
-    LLVMBuilderRef b = e->builder;
     LLVMValueRef from = zero(e), count = zero(e);
-    if (is_light(e->ir)) count = side_by_side(e, at, c, n, &from);
-    loop k;
-    begin(e, &k, from, n, VP__REDUCE_BLOCK, 1, &count);
-    LLVMValueRef after = LLVMBuildAdd(b, k.i, vp__emit_int(e, VP__REDUCE_BLOCK), "");
-    LLVMValueRef to = LLVMBuildSelect(b, less(e, n, after), n, after, "");
-    LLVMValueRef next = push(e, c, k.carried[0], some(e, at, k.i, to), 0);
-    end(e, &k, &next);
-    return fold_counter(e, c, k.carried[0]);
+    if (has_calls(e)) {
+        loop block;
+        begin(e, &block, from, n, VP__EMIT_BLOCK, 1, &count);
+        LLVMValueRef to = least(e, LLVMBuildAdd(e->builder, block.i, block.step, ""), n);
+        run_stages(e, at, block.i, to);
+        LLVMValueRef next = push_blocks(e, at, c, block.i, to, block.carried[0]);
+        end(e, &block, &next);
+        count = block.carried[0];
+    } else {
+        if (is_light(e)) count = side_by_side(e, at, c, n, &from);
+        count = push_blocks(e, at, c, from, n, count);
+    }
+    return fold_counter(e, c, count);
 }
 
 /* Any order will do: four vectors side by side. */
@@ -420,7 +481,7 @@ static LLVMValueRef free_state(vp__emitter *e, LLVMValueRef *at, LLVMValueRef n)
     LLVMValueRef acc[SIDE];
     for (int j = 0; j < SIDE; j++) acc[j] = identity(e);
     LLVMValueRef whole = zero(e);
-    if (is_light(e->ir)) {
+    if (is_light(e)) {
         whole = whole_vectors(e, n, SIDE * e->width);
         loop x;
         begin(e, &x, zero(e), whole, SIDE * e->width, SIDE, acc);
@@ -433,7 +494,14 @@ static LLVMValueRef free_state(vp__emitter *e, LLVMValueRef *at, LLVMValueRef n)
         for (int j = 0; j < SIDE; j++) acc[j] = x.carried[j];
     }
     for (int j = 1; j < SIDE; j++) acc[0] = fold(e, acc[0], acc[j]);
-    return fold(e, acc[0], some(e, at, whole, n));
+    if (!has_calls(e)) return fold(e, acc[0], some(e, at, whole, n));
+    loop block;
+    begin(e, &block, whole, n, VP__EMIT_BLOCK, 1, acc);
+    LLVMValueRef to = least(e, LLVMBuildAdd(e->builder, block.i, block.step, ""), n);
+    run_stages(e, at, block.i, to);
+    LLVMValueRef next = fold(e, block.carried[0], some(e, at, block.i, to));
+    end(e, &block, &next);
+    return block.carried[0];
 }
 
 static void emit_rows(vp__emitter *e, const operands *o, bool finish) {
@@ -494,8 +562,8 @@ static void columns(vp__emitter *e, const operands *o, LLVMValueRef *plane,
         LLVMValueRef lane[16];
         for (int l = 0; l < lanes; l++) {
             LLVMValueRef i = vp__emit_int(e, l);
-            lane[l] = LLVMBuildLoad2(b, vector, LLVMBuildGEP2(b, vector, slot, &i, 1, ""),
-                                     "");
+            lane[l] =
+                LLVMBuildLoad2(b, vector, LLVMBuildGEP2(b, vector, slot, &i, 1, ""), "");
         }
         for (int half = lanes / 2; half >= 1; half /= 2)
             for (int l = 0; l < half; l++) lane[l] = fold(e, lane[l], lane[l + half]);
@@ -512,8 +580,10 @@ static void columns(vp__emitter *e, const operands *o, LLVMValueRef *plane,
 static void emit_cols(vp__emitter *e, const operands *o) {
     LLVMValueRef at[VP__KERNEL_LEAVES + 1], slot = NULL;
     const bool tree = is_tree(e->ir);
-    const int side = tree || !is_light(e->ir) ? 1 : 4;
-    if (tree) slot = vp__emit_slot(e, LLVMArrayType2(vp__emit_vector(e, e->ir->reduce_type), 16));
+    const int side = tree || !is_light(e) ? 1 : 4; /* columns of vectors at once */
+    if (tree)
+        slot =
+            vp__emit_slot(e, LLVMArrayType2(vp__emit_vector(e, e->ir->reduce_type), 16));
     loop z, x;
     branch tail;
     begin(e, &z, zero(e), o->z, 1, 0, NULL);

@@ -50,19 +50,22 @@ static LLVMMemoryBufferRef generate(const vp__ir *ir, const vp__form *form,
                      .target = target,
                      .context = context,
                      .module = module,
-                     .builder = LLVMCreateBuilderInContext(context),
-                     .value = calloc((size_t)ir->n, sizeof *e.value)};
-    if (e.value) vp__emit_kernel(&e);
+                     .builder = LLVMCreateBuilderInContext(context)};
+    const bool ready = vp__stages_init(&e);
+    const bool possible = e.stages == 1 || form->kind != VP__FORM_COLS;
+    if (ready && possible) vp__emit_kernel(&e);
     char *wrong = NULL;
-    if (!e.value)
+    if (!ready)
         *message = strdup("out of memory");
+    else if (!possible)
+        *message = strdup("columns do not wait for base kernels");
     else if (getenv("VP_DEBUG_LLVM") &&
              LLVMVerifyModule(module, LLVMReturnStatusAction, &wrong))
         *message = strdup(wrong);
     else if (LLVMTargetMachineEmitToMemoryBuffer(machine, module, type, &wrong, &buffer))
         *message = strdup(wrong);
     if (wrong) LLVMDisposeMessage(wrong);
-    free(e.value);
+    vp__stages_deinit(&e);
     LLVMDisposeBuilder(e.builder);
     LLVMDisposeTargetData(data);
     LLVMDisposeModule(module);

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "jit/llvm/emit.h"
+
+static bool is_call(int op) { return op >= VP__IR_base1 && op <= VP__IR_base3; }
+
+static LLVMValueRef bytes_at(vp__emitter *e, LLVMValueRef p, LLVMValueRef i, int type) {
+    LLVMValueRef bytes =
+        LLVMBuildMul(e->builder, i, vp__emit_int(e, vp__dtype[type].size), "");
+    return LLVMBuildGEP2(e->builder, LLVMInt8TypeInContext(e->context), p, &bytes, 1, "");
+}
+
+/* Where the vector at hand is in a value's block. */
+static LLVMValueRef in_block(vp__emitter *e, int i) {
+    LLVMValueRef offset = LLVMBuildSub(e->builder, e->x, e->block, "");
+    return bytes_at(e, e->buffer[i], offset, e->ir->instr[i].type);
+}
+
+void vp__emit_move(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef x,
+                   LLVMValueRef mask) {
+    e->at = at;
+    e->x = x;
+    e->mask = mask;
+    for (int i = 0; i < e->ir->n; i++)
+        if (i >= e->ir->nleaves || e->form->read[i] == VP__READ_RUN)
+            e->value[i] = (vp__lanes){NULL, NULL};
+}
+
+vp__lanes vp__emit_value(vp__emitter *e, int i) {
+    const vp__ir_instr *in = &e->ir->instr[i];
+    if (e->value[i].re) return e->value[i];
+    if (in->op == VP__IR_leaf)
+        e->value[i] =
+            vp__emit_load(e, in->type, bytes_at(e, e->at[i], e->x, in->type), e->mask);
+    else if (is_call(in->op))
+        e->value[i] = vp__emit_load(e, in->type, in_block(e, i), NULL);
+    else
+        e->value[i] = vp__emit_instr(e, in);
+    return e->value[i];
+}
+
+/* A leaf that is a run can be given to a base kernel where it is. */
+static bool is_in_place(const vp__emitter *e, int i) {
+    return i < e->ir->nleaves && e->form->read[i] == VP__READ_RUN;
+}
+
+static LLVMValueRef new_buffer(vp__emitter *e, int type) {
+    const unsigned long long bytes =
+        (VP__EMIT_BLOCK + 64ull) * (unsigned long long)vp__dtype[type].size;
+    return vp__emit_slot(e, LLVMArrayType2(LLVMInt8TypeInContext(e->context), bytes));
+}
+
+bool vp__stages_init(vp__emitter *e) {
+    const vp__ir *ir = e->ir;
+    const size_t n = (size_t)ir->n;
+    e->stage = calloc(n, sizeof *e->stage);
+    e->buffer = calloc(n, sizeof *e->buffer);
+    e->value = calloc(n, sizeof *e->value);
+    if (!e->stage || !e->buffer || !e->value) return false;
+    e->stages = 1;
+    for (int i = ir->nleaves; i < ir->n; i++) {
+        const vp__ir_instr *in = &ir->instr[i];
+        int stage = 0;
+        for (int a = 0; a < vp__ir_arity(in->op); a++)
+            if (e->stage[in->arg[a]] > stage) stage = e->stage[in->arg[a]];
+        e->stage[i] = (uint8_t)(stage + is_call(in->op));
+        if (e->stage[i] >= e->stages) e->stages = e->stage[i] + 1;
+    }
+    return true;
+}
+
+void vp__stages_deinit(vp__emitter *e) {
+    free(e->stage);
+    free(e->buffer);
+    free(e->value);
+}
+
+/* Operands of the calls after this stage that must be stored for them. What else later
+ * stages need they compute again from there, or load. */
+static bool is_stored(const vp__emitter *e, int i, int stage) {
+    if (is_in_place(e, i) || is_call(e->ir->instr[i].op)) return false;
+    for (int k = e->ir->nleaves; k < e->ir->n; k++) {
+        const vp__ir_instr *in = &e->ir->instr[k];
+        if (!is_call(in->op) || e->stage[k] != stage + 1) continue;
+        for (int a = 0; a < vp__ir_arity(in->op); a++)
+            if (in->arg[a] == i) return true;
+    }
+    return false;
+}
+
+void vp__stages_store(vp__emitter *e, int stage) {
+    for (int i = 0; i < e->ir->n; i++) {
+        if (!is_stored(e, i, stage)) continue;
+        if (!e->buffer[i]) e->buffer[i] = new_buffer(e, e->ir->instr[i].type);
+        vp__emit_store(e, e->ir->instr[i].type, vp__emit_value(e, i), in_block(e, i),
+                       NULL);
+    }
+}
+
+static const char *const row_name[VP__NOPS] = {
+#define VP_OP(id, arity, rule, result, cycles, numpy, doc) #id,
+#define VP_REDUCE(id, rule, result, cycles, numpy, doc) #id,
+#include "ops/ops.def"
+};
+
+static LLVMValueRef base_kernel(vp__emitter *e, const vp__ir_instr *in,
+                                LLVMTypeRef signature) {
+    char name[100];
+    snprintf(name, sizeof name, VP__BASE_SYMBOL, row_name[in->imm / 256],
+             vp__dtype[in->imm % 256].name);
+    LLVMValueRef fn = LLVMGetNamedFunction(e->module, name);
+    return fn ? fn : LLVMAddFunction(e->module, name, signature);
+}
+
+void vp__stages_call(vp__emitter *e, int stage, const LLVMValueRef *at, LLVMValueRef x,
+                     LLVMValueRef n) {
+    LLVMTypeRef ptr = LLVMPointerTypeInContext(e->context, 0);
+    LLVMTypeRef params[] = {ptr, ptr, ptr, ptr, LLVMInt64TypeInContext(e->context)};
+    LLVMTypeRef signature =
+        LLVMFunctionType(LLVMVoidTypeInContext(e->context), params, 5, 0);
+    for (int i = e->ir->nleaves; i < e->ir->n; i++) {
+        const vp__ir_instr *in = &e->ir->instr[i];
+        if (!is_call(in->op) || e->stage[i] != stage + 1) continue;
+        if (!e->buffer[i]) e->buffer[i] = new_buffer(e, in->type);
+        LLVMValueRef args[5] = {e->buffer[i], LLVMConstNull(ptr), LLVMConstNull(ptr),
+                                LLVMConstNull(ptr), n};
+        for (int a = 0; a < vp__ir_arity(in->op); a++) {
+            const int from = in->arg[a];
+            args[1 + a] = is_in_place(e, from)
+                              ? bytes_at(e, at[from], x, e->ir->instr[from].type)
+                              : e->buffer[from];
+        }
+        LLVMBuildCall2(e->builder, signature, base_kernel(e, in, signature), args, 5, "");
+    }
+}
