@@ -23,7 +23,7 @@ typedef struct {
     size_t partial_bytes;
     int64_t chunk; /* elements of a flat piece */
     int64_t loop_out_strides[VP__MAXDIM];
-    bool flat;
+    bool flat, at_once;
     vp__native_fn code; /* of a flat one */
 } payload;
 
@@ -200,11 +200,29 @@ no_memory:
 static void begin(vp__node *n) {
     payload *w = n->payload;
     w->phase = 0;
-    open_part(n);
+    /* Several parts that are too short to be split run one after the other in one piece. */
+    w->at_once = w->cut.nparts > 1 && n->cost < 2 * (float)vp__tuning.piece_ns;
+    if (w->at_once)
+        w->phase = w->cut.nparts - 1;
+    else
+        open_part(n);
+}
+
+static void run_at_once(vp__node *n, vp__core *core) {
+    payload *w = n->payload;
+    char *data[VP__SEGMENT_LEAVES];
+    for (int i = 0; i < n->ninputs; i++) data[i] = vp__input_data(&n->in[i]);
+    vp__error *error =
+        vp__segment_run(&w->cut, data, n->out, n->out_strides, core, n->where);
+    if (error) vp__node_fail(n, error);
 }
 
 static void piece(vp__node *n, int64_t i, vp__core *core) {
     payload *w = n->payload;
+    if (w->at_once) {
+        run_at_once(n, core);
+        return;
+    }
     const vp__part *p = w->cut.part[w->phase];
     char *out = is_last(w) ? n->out : w->temps[w->phase];
     void *data[VP__KERNEL_LEAVES];
@@ -241,6 +259,7 @@ static void close_part(vp__node *n, vp__core *core, bool finish) {
 
 static bool next(vp__node *n, vp__core *core) {
     payload *w = n->payload;
+    if (w->at_once) return false;
     close_part(n, core, true);
     if (is_last(w)) return false;
     w->phase++;
