@@ -9,11 +9,11 @@
 #include "array/dtype.h"
 
 /* Functions that libm has in every precision. */
+/* clang-format off */
 #define VP__COMPLEX_LIBM(F)                                                              \
-    F(csqrt)                                                                             \
-    F(cexp)                                                                              \
-    F(clog) F(csin) F(ccos) F(ctan) F(casin) F(cacos) F(catan) F(csinh) F(ccosh)         \
-        F(ctanh) F(casinh) F(cacosh) F(catanh)
+    F(csqrt) F(cexp) F(clog) F(csin) F(ccos) F(ctan) F(casin) F(cacos) F(catan)          \
+    F(csinh) F(ccosh) F(ctanh) F(casinh) F(cacosh) F(catanh)
+/* clang-format on */
 
 /* Functions that are ours. */
 #define VP__COMPLEX_OURS(F) F(cexp2) F(cexpm1) F(clog1p) F(clog2) F(clog10) F(csign)
