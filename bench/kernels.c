@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Nanoseconds per element of every element-wise base kernel on 10^3 contiguous float64,
- * float32 and int32, which stay in L1, and per call on 10^4 and 10^6 of them: one thread,
- * CPU time, best of several turns.
+ * float32, int32 and complex128, which stay in L1 or nearly, and per call on 10^4 and 10^6
+ * of them: one thread, CPU time, best of several turns.
  * kernels_numpy.py sets the same figures beside NumPy's.
  *
- *   bench-kernels [row]...      VP_ISA chooses the instruction set
+ *   bench-kernels [row]...      VP_ISA and VP_MATH choose the table
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,18 +62,19 @@ static bool is_chosen(const char *name, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    static const vp_dtype types[] = {VP_F64, VP_F32, VP_I32};
+    static const vp_dtype types[] = {VP_F64, VP_F32, VP_I32, VP_C128};
     const vp__kernels *k = vp__kernels_get();
     enum { OUT = OPERANDS, MASK, BLOCKS };
     void *memory[BLOCKS];
     for (int i = 0; i < BLOCKS; i++) {
-        memory[i] = aligned_alloc(64, LARGE * 8);
+        memory[i] = aligned_alloc(64, LARGE * 16);
         if (!memory[i]) return 1;
-        memset(memory[i], 0, LARGE * 8);
+        memset(memory[i], 0, LARGE * 16);
     }
     set_operand(k, memory[MASK], VP_BOOL, FIRST);
-    printf("base kernels %s: ns per element of %d, ns per call for %d and %d elements\n",
-           k->isa, TINY, SMALL, LARGE);
+    printf(
+        "base kernels %s %s: ns per element of %d, ns per call for %d and %d elements\n",
+        k->isa, k->math, TINY, SMALL, LARGE);
     for (size_t j = 0; j < sizeof types / sizeof types[0]; j++) {
         const vp_dtype t = types[j];
         for (int i = 0; i < OPERANDS; i++) set_operand(k, memory[i], t, i);

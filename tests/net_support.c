@@ -108,9 +108,10 @@ int64_t vp__test_bytes_now(void) {
 
 void vp__test_no_leak(const char *file, int line, int64_t base) {
     int64_t bytes = vp__test_bytes_now();
-    for (int i = 0; bytes != base && i < 100 * vp__test_slowdown(); i++)
+    for (int i = 0; bytes > base && i < 100 * vp__test_slowdown(); i++)
         bytes = vp__test_bytes_now();
-    if (bytes != base)
+    /* Fewer is no leak: a ticket of a split node may have been left when base was read. */
+    if (bytes > base)
         vp__test_fail(file, line, "%lld bytes are in use, %lld more than before",
                       (long long)bytes, (long long)(bytes - base));
 }

@@ -255,6 +255,7 @@ def rules(s):
                                                 s.options.build])
     s.check("include order", ["python3", "tools/check_includes.py"])
     s.check("file heads", ["python3", "tools/check_files.py"])
+    s.check("docs/accuracy.md", ["python3", "tools/accuracy_table.py", "--check"])
 
 
 def fuzz(s):
@@ -313,7 +314,19 @@ def numpy(s):
             s.check(script.name, [python, script] + ["--lib", shim] * shim.exists(), 300)
 
 
-SECTIONS = [plain, asan, tsan, clang, header, examples, install, rules, fuzz, numpy]
+def accuracy(s):
+    """Math functions against more digits, every instruction set, both modes."""
+    if s.build(s.options.build):
+        program = ROOT / s.options.build / "tests" / "accuracy" / "vproc-accuracy"
+        if program.exists():
+            s.check("documented accuracy", [program], 300)
+        else:
+            s.left_out("accuracy left out: MPFR or MPC is missing, or was when "
+                       f"{s.options.build} was configured")
+
+
+SECTIONS = [plain, asan, tsan, clang, header, examples, install, rules, fuzz, numpy,
+            accuracy]
 
 
 def main():

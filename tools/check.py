@@ -46,6 +46,7 @@ def main():
         passed("format", ["clang-format", "--dry-run", "-Werror", *c_files()]),
         passed("include order", ["python3", "tools/check_includes.py"]),
         passed("file heads", ["python3", "tools/check_files.py"]),
+        passed("docs/accuracy.md", ["python3", "tools/accuracy_table.py", "--check"]),
     ]
     for folder, compiler in (("build", "gcc"), ("build-clang", "clang")):
         if not (ROOT / folder / "build.ninja").exists():

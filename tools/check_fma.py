@@ -11,9 +11,9 @@ set and fails where such an instruction stands in a function that must not have 
 
 Three kinds of function may have one:
 
-- math functions that math.h marks OWN, written with it for AVX-512 alone. They, and what
-  libmvec has inside, are the rows whose bits do differ between instruction sets; math.h
-  says so and lists them, and tests/test_isa.c holds all others to the same bits.
+- math functions that math.h marks OWN or FUSED, written with it. They, and what libmvec
+  has inside, are the rows whose bits do differ between instruction sets; math.h says so
+  and lists them, and tests/test_isa.c holds all others to the same bits.
 - fmod, which takes a remainder that has no rounding at all, checked against libm's.
 - uint32 to float32: two halves, the upper one's product exact, so that the one rounding is
   the addition's either way.
@@ -36,15 +36,16 @@ def allowed():
     math = (ROOT / "src/ops/math.h").read_text()
     rows = (ROOT / "src/ops/ops.def").read_text()
     called = re.findall(r"VP_CALL\((\w+), F, (\w+),", rows)
-    patterns = [r"cast_(F32|C64)_U32", r"math_fmod_F\d+"]
+    patterns = [r"cast_(F32|C64)_U32", r"math_fmod_F\d+",
+                r"vp__(fast|accurate)_fmod_F\d+_\w+"]
     patterns += [rf"run_{row}_F\d+" for row, prim in called if prim == "fmod"]
-    for function, *source in re.findall(r"F\((\w+),\s*(\w+),\s*(\w+)\)", math):
+    for function, *source in re.findall(r"F\((\w+),\s*([A-Z]+),\s*([A-Z]+),", math):
         for kind, name in zip(source, ("F64", "F32")):
-            if kind == "OWN":
-                patterns.append(rf"(math|vp__own)_{function}(_{name}|f?)")
+            if kind in ("OWN", "FUSED"):
+                patterns.append(rf"(math|vp__own|vp__fast)_{function}(_{name}(_\w+)?|f?)")
                 patterns += [rf"run_{row}_{name}" for row, prim in called if prim == function]
     # Helpers that a compiler chose not to inline.
-    patterns += [r"vp__(exp|log)\w*"]
+    patterns += [r"vp__(exp|log|sin_reduced|less_pi|pi_less)\w*"]
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
 
 

@@ -56,6 +56,11 @@ has_file /usr/include/zstd.h || optional+=(libzstd-dev)
 has_file /usr/include/zlib.h || optional+=(zlib1g-dev)
 if [ "$group" = test ]; then
     has_numpy || optional+=(python3-numpy)
+    # The exact results that the accuracy of math functions is measured against.
+    has_file /usr/include/mpfr.h /usr/include/*/mpfr.h /usr/local/include/mpfr.h ||
+        optional+=(libmpfr-dev)
+    has_file /usr/include/mpc.h /usr/include/*/mpc.h /usr/local/include/mpc.h ||
+        optional+=(libmpc-dev)
 fi
 
 packages=("${missing[@]}" "${optional[@]}")

@@ -170,6 +170,16 @@ static wide_C128 power_whole(wide_C128 x, int n) {
     }
 }
 
+/* Smith's division: unlike C's it makes a NaN of one. */
+static wide_C128 one_over(wide_C128 x) {
+    const long double re = creall(x), im = cimagl(x);
+    const bool wide = fabsl(re) >= fabsl(im);
+    const long double ratio = wide ? im / re : re / im;
+    const long double scale = 1 / (wide ? re + im * ratio : im + re * ratio);
+    return wide ? __extension__ __builtin_complex(scale, -ratio * scale)
+                : __extension__ __builtin_complex(ratio * scale, -scale);
+}
+
 /* Exponents 0, those with a positive real part of base 0, and whole ones below 100 are
  * worked out as NumPy does, which keeps small powers exact. */
 vp__c128 vp__wide_cpow_C128(vp__c128 x, vp__c128 y) {
@@ -177,8 +187,10 @@ vp__c128 vp__wide_cpow_C128(vp__c128 x, vp__c128 y) {
     if (x.re == 0 && x.im == 0) return y.re > 0 ? (vp__c128){0, 0} : (vp__c128){NAN, NAN};
     if (y.im == 0 && fabs(y.re) < 100 && y.re == trunc(y.re)) {
         wide_C128 z = power_whole(widen_C128(x), (int)fabs(y.re));
-        if (y.re < 0) z = 1 / z;
-        if (!isnan(creall(z)) && !isnan(cimagl(z))) return narrow_C128(z);
+        if (y.re < 0) z = one_over(z);
+        /* A NaN that comes of an overflow on the way is none. */
+        const bool lost = isnan(creall(z)) || isnan(cimagl(z));
+        if (!lost || !isfinite(x.re) || !isfinite(x.im)) return narrow_C128(z);
     }
     return narrow_C128(power_of(widen_C128(x), widen_C128(y)));
 }

@@ -5,15 +5,17 @@
  *
  * Method. The nearest multiple of pi is subtracted (for the cosine the nearest odd
  * multiple of pi / 2), which leaves r between -pi/2 and pi/2 and, in whether the multiple
- * is odd, the sign of the result; one odd polynomial of r does the rest. pi comes in three
- * parts: the product with the first one is subtracted without any rounding, so that the
- * others keep r's relative error small however close x is to a multiple. The absolute
+ * is odd, the sign of the result; one odd polynomial of r does the rest. The absolute
  * value goes through and the sign is put on at the end, which keeps zeros signed and the
- * functions exactly odd and even.
+ * functions exactly odd and even. Polynomials are minimax fits.
  *
- * Arguments beyond the range in which that holds are rare: float32 ones go through the
- * float64 function, and float64 ones, infinities and NaN one by one through libm, whose
- * reduction knows enough digits of pi for the largest. Polynomials are minimax fits.
+ * pi comes in parts. The product with the first one is subtracted without any rounding, so
+ * that the next keeps r's relative error small close to a multiple too. float64 has two
+ * parts and finds out where they do not do, so close or so far out (beyond about 2^41):
+ * these lanes, and NaN and infinities, go one by one to libm, whose reduction knows enough
+ * digits of pi for the largest. They are rare: some lanes in ten million of those below
+ * 2^21. float32 has three parts, which always do up to 2^15; beyond that all lanes go
+ * through the float64 function.
  */
 #ifndef VP_OPS_MATH_TRIG_H
 #define VP_OPS_MATH_TRIG_H

@@ -22,7 +22,7 @@ static row rows[MOST_ROWS];
 static table tables[MOST_TABLES];
 static worst found[MOST_ROWS][MOST_TABLES];
 static double seconds[MOST_ROWS];
-static int nrows, ntables, count = 12000;
+static int nrows, ntables, count = 60000;
 static bool chosen[MOST_ROWS];
 static atomic_int next_row; /* each thread takes rows from here, relaxed: a count alone */
 

@@ -200,7 +200,15 @@ def same_bits(x, y):
 def true_value(row, args):
     """The function in long double, or for float32 in double, which is as good."""
     wide = {"f4": "f8", "f8": "g", "c8": "c16", "c16": "G"}[args[0].dtype.str[1:]]
-    return np.asarray(numpy_function(row)(*[a.astype(wide) for a in args]))
+    args = [a.astype(wide) for a in args]
+    true = np.asarray(numpy_function(row)(*args))
+    if row.id == "log1p" and wide in ("c16", "G"):
+        # NumPy's 1 + z loses all of a small z, in any precision.
+        x, y = args[0].real, args[0].imag
+        small = (np.abs(x) < 0.5) & (np.abs(y) < 0.5)
+        with np.errstate(all="ignore"):
+            true.real[small] = (np.log1p(x * (2 + x) + y * y) / 2)[small]
+    return true
 
 
 def ulp_errors(out, true):
@@ -235,6 +243,17 @@ def complex_errors(out, want, true):
     return np.where(fine, np.minimum(*errors), 0)
 
 
+def keeps_digits(want, true):
+    """Where NumPy's complex result agrees with its own in more precision. Elsewhere it lost
+    digits or overflowed on the way; tests/accuracy has better references for those."""
+    f = np.finfo(want.dtype)
+    known = np.isfinite(want) & np.isfinite(true)
+    with np.errstate(all="ignore"):
+        off = np.abs(want - true) <= 64 * f.eps * np.maximum(np.abs(true), f.tiny)
+        over = np.abs(true) > f.max / 16
+    return np.where(known, off, (np.isfinite(want) == np.isfinite(true)) | over)
+
+
 def show(row, dtype, bad, args, out, want):
     i = int(np.flatnonzero(bad)[0])
     return (f"{row.id} {dtype}: {int(bad.sum())} of {bad.size} wrong, first "
@@ -267,6 +286,7 @@ def check_row(kernels, row, dtype, rng, count, worst):
             error = complex_errors(out, want, true)
             near = np.abs(true) > np.finfo(dtype).max / 16
             bad = (error > 2 * ULPS) | (~near & (np.isfinite(out) != np.isfinite(want)))
+            bad &= keeps_digits(want, true)
         key = (row.id, str(dtype))
         finite = error[np.isfinite(error)]
         worst[key] = max(worst.get(key, 0), float(finite.max()))
