@@ -19,7 +19,7 @@
 #define VP_LLVM_VERSION "none"
 #endif
 /* Changes with whatever changes the code that is emitted for the same IR. */
-#define EMITTER "1"
+#define EMITTER "2"
 
 /* --- the machine -------------------------------------------------------------------- */
 
@@ -149,7 +149,7 @@ static const vp__plugin *plugin_get(void) {
 
 static char *text_of(const vp__ir *ir, const vp__form *form) {
     static const char *const kinds[] = {"map", "rows", "chunk", "cols"};
-    static const char *const reads[] = {"run", "row", "plane"};
+    static const char *const reads[] = {"run", "shared", "row", "plane"};
     _Static_assert(sizeof kinds / sizeof *kinds == VP__NFORMS, "one for each");
     _Static_assert(sizeof reads / sizeof *reads == VP__NREADS, "one for each");
     char *text = NULL;

@@ -69,9 +69,11 @@ static bool find_reads(const vp__plan *p, const nest *n, vp__form *form) {
         const bool run = x == size || dim[n->x] == 1;
         if (o == out) return run || n->kind == VP__FORM_ROWS;
         if (!run && x != 0) return false;
-        form->read[operand[o].value] = run                             ? VP__READ_RUN
-                                       : stride_along(p, o, n->y) != 0 ? VP__READ_ROW
-                                                                       : VP__READ_PLANE;
+        const bool fixed = stride_along(p, o, n->y) == 0;
+        const bool shared = n->kind == VP__FORM_ROWS && n->y != VP__NONE && dim[n->y] > 1;
+        form->read[operand[o].value] = !run              ? fixed ? VP__READ_PLANE : VP__READ_ROW
+                                       : fixed && shared ? VP__READ_SHARED
+                                                         : VP__READ_RUN;
     }
     return true;
 }

@@ -8,7 +8,7 @@
 #ifndef VP_NET_CUT_H
 #define VP_NET_CUT_H
 
-#include "base/arena.h"
+#include "array/arena.h"
 #include "jit/kernel.h"
 #include "net/expr.h"
 

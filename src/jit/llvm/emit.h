@@ -70,6 +70,10 @@ vp__lanes vp__emit_instr(vp__emitter *e, const vp__ir_instr *in);
 /* Moves on to another vector: what changes along x is not there yet. */
 void vp__emit_move(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef x,
                    LLVMValueRef mask);
+/* Turns to another row at the same x: runs that the rows share stay. */
+void vp__emit_turn(vp__emitter *e, const LLVMValueRef *at);
+/* Whether a leaf changes along x. */
+bool vp__emit_is_run(const vp__emitter *e, int leaf);
 
 /* Divides the body into stages; false without memory. */
 bool vp__stages_init(vp__emitter *e);

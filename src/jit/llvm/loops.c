@@ -504,14 +504,172 @@ static LLVMValueRef free_state(vp__emitter *e, LLVMValueRef *at, LLVMValueRef n)
     return block.carried[0];
 }
 
-static void emit_rows(vp__emitter *e, const operands *o, bool finish) {
+/* --- rows together ------------------------------------------------------------------ */
+
+/* Rows that read a run together: each of its vectors is loaded once for all of them, and
+ * their accumulators hide each other's latency. The last rows repeat themselves where there
+ * are fewer. */
+enum { TOGETHER = 4 };
+
+typedef struct {
+    LLVMValueRef at[TOGETHER][VP__KERNEL_LEAVES + 1];
+    vp__lanes fixed[TOGETHER][VP__KERNEL_LEAVES]; /* what each row has one element of */
+    counter c[TOGETHER];
+} row_group;
+
+static void group_values(vp__emitter *e, const row_group *g, LLVMValueRef x,
+                         LLVMValueRef mask, LLVMValueRef *value) {
+    vp__emit_move(e, g->at[0], x, mask);
+    for (int j = 0; j < TOGETHER; j++) {
+        vp__emit_turn(e, g->at[j]);
+        for (int i = 0; i < e->ir->nleaves; i++)
+            if (e->form->read[i] == VP__READ_ROW) e->value[i] = g->fixed[j][i];
+        value[j] = vp__emit_value(e, e->ir->value).re;
+    }
+}
+
+/* As `some`, for all rows. */
+static void group_some(vp__emitter *e, const row_group *g, LLVMValueRef from,
+                       LLVMValueRef to, LLVMValueRef *state) {
     LLVMBuilderRef b = e->builder;
+    LLVMValueRef value[TOGETHER], before[TOGETHER];
+    LLVMValueRef n = LLVMBuildSub(b, to, from, "");
+    LLVMValueRef whole = LLVMBuildAdd(b, from, whole_vectors(e, n, e->width), "");
+    for (int j = 0; j < TOGETHER; j++) state[j] = identity(e);
+    loop x;
+    begin(e, &x, from, whole, e->width, TOGETHER, state);
+    group_values(e, g, x.i, NULL, value);
+    for (int j = 0; j < TOGETHER; j++) state[j] = fold(e, x.carried[j], value[j]);
+    end(e, &x, state);
+    for (int j = 0; j < TOGETHER; j++) before[j] = x.carried[j];
+    branch tail;
+    when(e, &tail, less(e, whole, to));
+    LLVMValueRef mask = mask_below(e, LLVMBuildSub(b, to, whole, ""));
+    group_values(e, g, whole, mask, value);
+    for (int j = 0; j < TOGETHER; j++)
+        state[j] =
+            fold(e, before[j], LLVMBuildSelect(b, mask, value[j], identity(e), ""));
+    done(e, &tail, TOGETHER, state, before);
+}
+
+static LLVMValueRef group_push(vp__emitter *e, const row_group *g, LLVMValueRef count,
+                               const LLVMValueRef *state, int shift) {
+    LLVMValueRef next = count;
+    for (int j = 0; j < TOGETHER; j++) next = push(e, &g->c[j], count, state[j], shift);
+    return next;
+}
+
+/* Whole spans of blocks: their states wait on the stack until all are there. */
+static LLVMValueRef group_spans(vp__emitter *e, const row_group *g, LLVMValueRef slot,
+                                LLVMValueRef n, LLVMValueRef *stop) {
+    enum { BLOCKS = 8, SHIFT = 3 };
+    LLVMBuilderRef b = e->builder;
+    LLVMTypeRef vector = vp__emit_vector(e, e->ir->reduce_type);
+    const int64_t span = BLOCKS * VP__REDUCE_BLOCK;
+    LLVMValueRef state[TOGETHER], all[BLOCKS], count = zero(e);
+    *stop = whole_vectors(e, n, span);
+    loop s, k;
+    begin(e, &s, zero(e), *stop, span, 1, &count);
+    begin(e, &k, zero(e), vp__emit_int(e, BLOCKS), 1, 0, NULL);
+    LLVMValueRef block = vp__emit_int(e, VP__REDUCE_BLOCK);
+    LLVMValueRef from = LLVMBuildAdd(b, s.i, times(e, k.i, block), "");
+    LLVMValueRef value[TOGETHER];
+    for (int j = 0; j < TOGETHER; j++) state[j] = identity(e);
+    loop x;
+    begin(e, &x, from, LLVMBuildAdd(b, from, block, ""), e->width, TOGETHER, state);
+    group_values(e, g, x.i, NULL, value);
+    for (int j = 0; j < TOGETHER; j++) state[j] = fold(e, x.carried[j], value[j]);
+    end(e, &x, state);
+    for (int j = 0; j < TOGETHER; j++) {
+        LLVMValueRef i = LLVMBuildAdd(b, k.i, vp__emit_int(e, j * BLOCKS), "");
+        LLVMBuildStore(b, x.carried[j], LLVMBuildGEP2(b, vector, slot, &i, 1, ""));
+    }
+    end(e, &k, NULL);
+    for (int j = 0; j < TOGETHER; j++) {
+        for (int i = 0; i < BLOCKS; i++) {
+            LLVMValueRef at = vp__emit_int(e, j * BLOCKS + i);
+            all[i] = LLVMBuildLoad2(b, vector,
+                                    LLVMBuildGEP2(b, vector, slot, &at, 1, ""), "");
+        }
+        for (int step = 1; step < BLOCKS; step *= 2)
+            for (int i = 0; i < BLOCKS; i += 2 * step)
+                all[i] = fold(e, all[i], all[i + step]);
+        state[j] = all[0];
+    }
+    LLVMValueRef next = group_push(e, g, s.carried[0], state, SHIFT);
+    end(e, &s, &next);
+    return s.carried[0];
+}
+
+static void group_tree(vp__emitter *e, const row_group *g, LLVMValueRef slot,
+                       LLVMValueRef n, LLVMValueRef *state) {
+    LLVMValueRef from, count = group_spans(e, g, slot, n, &from);
+    loop k;
+    begin(e, &k, from, n, VP__REDUCE_BLOCK, 1, &count);
+    LLVMValueRef after = LLVMBuildAdd(e->builder, k.i, k.step, "");
+    group_some(e, g, k.i, least(e, after, n), state);
+    LLVMValueRef next = group_push(e, g, k.carried[0], state, 0);
+    end(e, &k, &next);
+    for (int j = 0; j < TOGETHER; j++) state[j] = fold_counter(e, &g->c[j], k.carried[0]);
+}
+
+static void store_state(vp__emitter *e, LLVMValueRef state, LLVMValueRef at, bool finish) {
+    const int type = e->ir->reduce_type;
+    if (finish || !is_tree(e->ir)) state = canonical(e, fold_lanes(e, state), false);
+    LLVMSetAlignment(LLVMBuildStore(e->builder, state, at), vp__dtype[type].size);
+}
+
+static void emit_groups(vp__emitter *e, const operands *o, bool finish) {
+    LLVMBuilderRef b = e->builder;
+    LLVMTypeRef vector = vp__emit_vector(e, e->ir->reduce_type);
+    const bool tree = is_tree(e->ir);
+    row_group g;
+    LLVMValueRef slot = NULL, state[TOGETHER];
+    if (tree) {
+        slot = vp__emit_slot(e, LLVMArrayType2(vector, 8 * TOGETHER));
+        for (int j = 0; j < TOGETHER; j++)
+            g.c[j].levels = vp__emit_slot(e, LLVMArrayType2(vector, LEVELS));
+    }
+    loop z, y;
+    begin(e, &z, zero(e), o->z, 1, 0, NULL);
+    go_to(e, o, NULL, z.i, g.at[0]);
+    load_fixed(e, g.at[0], VP__READ_PLANE);
+    LLVMValueRef last = LLVMBuildSub(b, o->y, vp__emit_int(e, 1), "");
+    begin(e, &y, zero(e), o->y, TOGETHER, 0, NULL);
+    for (int j = 0; j < TOGETHER; j++) {
+        LLVMValueRef row = LLVMBuildAdd(b, y.i, vp__emit_int(e, j), "");
+        go_to(e, o, least(e, row, last), z.i, g.at[j]);
+        load_fixed(e, g.at[j], VP__READ_ROW);
+        for (int i = 0; i < e->ir->nleaves; i++) g.fixed[j][i] = e->value[i];
+    }
+    if (tree)
+        group_tree(e, &g, slot, o->x, state);
+    else
+        group_some(e, &g, zero(e), o->x, state);
+    for (int j = 0; j < TOGETHER; j++)
+        store_state(e, state[j], g.at[j][e->ir->nleaves], finish);
+    end(e, &y, NULL);
+    end(e, &z, NULL);
+}
+
+static bool reads_together(const vp__emitter *e) {
+    bool shares = false;
+    for (int i = 0; i < e->ir->nleaves; i++)
+        shares |= e->form->read[i] == VP__READ_SHARED;
+    return shares && is_light(e);
+}
+
+static void emit_rows(vp__emitter *e, const operands *o, bool finish) {
+    if (reads_together(e)) {
+        emit_groups(e, o, finish);
+        return;
+    }
     LLVMValueRef at[VP__KERNEL_LEAVES + 1];
-    const int type = e->ir->reduce_type, out = e->ir->nleaves;
     const bool tree = is_tree(e->ir);
     counter c = {NULL};
     if (tree)
-        c.levels = vp__emit_slot(e, LLVMArrayType2(vp__emit_vector(e, type), LEVELS));
+        c.levels = vp__emit_slot(
+            e, LLVMArrayType2(vp__emit_vector(e, e->ir->reduce_type), LEVELS));
     loop z, y;
     begin(e, &z, zero(e), o->z, 1, 0, NULL);
     go_to(e, o, NULL, z.i, at);
@@ -520,8 +678,7 @@ static void emit_rows(vp__emitter *e, const operands *o, bool finish) {
     go_to(e, o, y.i, z.i, at);
     load_fixed(e, at, VP__READ_ROW);
     LLVMValueRef state = tree ? tree_state(e, at, &c, o->x) : free_state(e, at, o->x);
-    if (finish || !tree) state = canonical(e, fold_lanes(e, state), false);
-    LLVMSetAlignment(LLVMBuildStore(b, state, at[out]), vp__dtype[type].size);
+    store_state(e, state, at[e->ir->nleaves], finish);
     end(e, &y, NULL);
     end(e, &z, NULL);
 }

@@ -24,8 +24,19 @@ void vp__emit_move(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef x,
     e->x = x;
     e->mask = mask;
     for (int i = 0; i < e->ir->n; i++)
+        if (i >= e->ir->nleaves || vp__emit_is_run(e, i))
+            e->value[i] = (vp__lanes){NULL, NULL};
+}
+
+void vp__emit_turn(vp__emitter *e, const LLVMValueRef *at) {
+    e->at = at;
+    for (int i = 0; i < e->ir->n; i++)
         if (i >= e->ir->nleaves || e->form->read[i] == VP__READ_RUN)
             e->value[i] = (vp__lanes){NULL, NULL};
+}
+
+bool vp__emit_is_run(const vp__emitter *e, int leaf) {
+    return e->form->read[leaf] == VP__READ_RUN || e->form->read[leaf] == VP__READ_SHARED;
 }
 
 vp__lanes vp__emit_value(vp__emitter *e, int i) {
@@ -43,7 +54,7 @@ vp__lanes vp__emit_value(vp__emitter *e, int i) {
 
 /* A leaf that is a run can be given to a base kernel where it is. */
 static bool is_in_place(const vp__emitter *e, int i) {
-    return i < e->ir->nleaves && e->form->read[i] == VP__READ_RUN;
+    return i < e->ir->nleaves && vp__emit_is_run(e, i);
 }
 
 static LLVMValueRef new_buffer(vp__emitter *e, int type) {
