@@ -499,6 +499,7 @@ void vp__plan_init_for(vp__plan *p, const vp__kernels *kernels, const vp__exec_a
                        int64_t piece_elements) {
     const vp__kernel *k = args->kernel;
     p->kernels = kernels;
+    p->native = NULL;
     p->reduce = k->reduce >= 0 ? &p->kernels->reduce[k->reduce][k->reduce_type] : NULL;
     /* Positions are numbers, so those two keep the order of their axes. */
     const bool free_order = p->reduce != NULL && p->reduce->extend != NULL &&

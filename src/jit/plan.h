@@ -103,7 +103,7 @@ typedef struct {
 struct vp__plan {
     const vp__kernels *kernels;
     const vp__reduce_kernel *reduce;
-    vp__native_fn native; /* of DIRECT */
+    vp__native_fn native; /* of DIRECT; of ROW_CHUNKS, or NULL */
     int64_t pieces;
     int64_t tiles;            /* of the kept grid */
     int64_t piece_tiles;      /* tiles per piece */
@@ -221,8 +221,11 @@ void vp__copy_range(const vp__kernels *k, int lg, char *dst, const char *src,
                     const int64_t *dim, const int64_t *stride, int nloops, int64_t number,
                     int64_t n);
 
-/* plan_direct.c: a piece of a direct plan. */
+/* plan_direct.c: a piece of a direct plan; and with ROW_CHUNKS the states of the next n
+ * numbers of each of the tile's outputs. */
 void vp__run_direct(vp__run *r, int64_t piece);
+void vp__run_chunk(vp__run *r, char *state, int64_t state_bytes, int64_t n,
+                   int64_t outputs);
 
 /* plan_reduce.c: a piece of a reduction, and what folds the pieces' states. */
 void vp__run_reduce(vp__run *r, int64_t piece, char *partial);

@@ -110,44 +110,72 @@ bool vp__plan_direct(vp__plan *p, const vp__exec_args *args, const vp__space *l,
     if (!vp__native_is_worth(args->cost) || (p->bare && k->reduce < 0)) return false;
     if (!find_nest(p, k, l, &n) || !find_reads(p, &n, &form)) return false;
     /* A few long reductions have to be cut along their numbers. */
-    if (n.kind == VP__FORM_ROWS && p->numbers / 2 >= piece_elements) return false;
-    vp__native_fn fn = vp__native_want(k, &form, args->cost);
-    if (!fn) return false;
-    p->mode = VP__PLAN_DIRECT;
-    p->native = fn;
+    const bool chunks = n.kind == VP__FORM_ROWS && p->numbers / 2 >= piece_elements;
+    if (chunks) form.kind = VP__FORM_CHUNK;
+    p->native = vp__native_want(k, &form, args->cost);
     p->nest[0] = n.x;
     p->nest[1] = n.y;
     p->nest[2] = n.z;
+    if (!p->native || chunks) return false;
+    p->mode = VP__PLAN_DIRECT;
     cut(p, &n, piece_elements);
     return true;
 }
 
-void vp__run_direct(vp__run *r, int64_t piece) {
-    const vp__plan *p = r->plan;
+/* The arguments of native code. */
+typedef struct {
+    char *ptr[VP__KERNEL_LEAVES + 1];
+    int64_t row[VP__KERNEL_LEAVES + 1], outer[VP__KERNEL_LEAVES + 1];
+} call;
+
+static void call_init(call *c, const vp__plan *p) {
     const vp__tile_operand *operand = vp__plan_operand(p);
     vp__tile_constant *constant = vp__plan_constant(p);
-    char *ptr[VP__KERNEL_LEAVES + 1];
-    int64_t row[VP__KERNEL_LEAVES + 1], outer[VP__KERNEL_LEAVES + 1], count[3];
     const int out = p->noperands - 1;
-    for (int c = 0; c < p->nconstants; c++) {
-        const int v = (int)constant[c].value;
-        ptr[v] = (char *)constant[c].bits;
-        row[v] = outer[v] = 0;
+    for (int i = 0; i < p->nconstants; i++) {
+        const int v = (int)constant[i].value;
+        c->ptr[v] = (char *)constant[i].bits;
+        c->row[v] = c->outer[v] = 0;
     }
     for (int o = 0; o <= out; o++) {
         const int v = o == out ? p->nleaves : operand[o].value;
-        row[v] = stride_along(p, o, p->nest[1]);
-        outer[v] = stride_along(p, o, p->nest[2]);
+        c->row[v] = stride_along(p, o, p->nest[1]);
+        c->outer[v] = stride_along(p, o, p->nest[2]);
     }
+}
+
+static void call_place(call *c, const vp__run *r) {
+    const vp__plan *p = r->plan;
+    const vp__tile_operand *operand = vp__plan_operand(p);
+    const int out = p->noperands - 1;
+    for (int o = 0; o < out; o++) c->ptr[operand[o].value] = r->at[o];
+    c->ptr[p->nleaves] = r->at[out];
+}
+
+void vp__run_chunk(vp__run *r, char *state, int64_t state_bytes, int64_t n,
+                   int64_t outputs) {
+    const vp__plan *p = r->plan;
+    call c;
+    call_init(&c, p);
+    call_place(&c, r);
+    c.ptr[p->nleaves] = state;
+    c.row[p->nleaves] = state_bytes;
+    p->native(c.ptr, c.row, c.outer, n, outputs, 1);
+}
+
+void vp__run_direct(vp__run *r, int64_t piece) {
+    const vp__plan *p = r->plan;
+    call c;
+    int64_t count[3];
+    call_init(&c, p);
     const int64_t first = piece * p->piece_tiles;
     int64_t tiles = min64(p->tiles - first, p->piece_tiles);
     for (int d = p->nkept; d < p->nloops; d++) r->count[d] = r->dim[d];
     for (vp__run_place(r, first);; vp__run_next(r)) {
-        for (int o = 0; o <= out; o++)
-            ptr[o == out ? p->nleaves : operand[o].value] = r->at[o];
+        call_place(&c, r);
         for (int i = 0; i < 3; i++)
             count[i] = p->nest[i] == VP__NONE ? 1 : r->count[p->nest[i]];
-        p->native(ptr, row, outer, count[0], count[1], count[2]);
+        p->native(c.ptr, c.row, c.outer, count[0], count[1], count[2]);
         if (--tiles == 0) return;
     }
 }

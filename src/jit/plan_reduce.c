@@ -127,8 +127,26 @@ static bool is_decided(const vp__plan *p, const counter *c, int64_t outputs) {
            *(uint8_t *)c->level[0] == p->stop;
 }
 
+/* The same with native code, which needs no block to compute in. */
+static char *reduce_native_chunks(vp__run *r, counter *c, int64_t lo, int64_t hi) {
+    const vp__plan *p = r->plan;
+    const int64_t state = p->reduce->lanes * (int64_t)p->reduce->state_size;
+    const int64_t outputs = tile_outputs(r);
+    move_leaves(r, p->nkept, lo);
+    for (int64_t base = lo, n; base < hi; base += n) {
+        char *slot = counter_slot(c);
+        n = min64(VP__REDUCE_CHUNK, hi - base);
+        vp__run_chunk(r, slot, state, n, outputs);
+        counter_push(c, slot);
+        move_leaves(r, p->nkept, n);
+    }
+    move_leaves(r, p->nkept, -hi);
+    return counter_fold(c);
+}
+
 static char *reduce_row_chunks(vp__run *r, counter *c, int64_t lo, int64_t hi) {
     const vp__plan *p = r->plan;
+    if (p->native) return reduce_native_chunks(r, c, lo, hi);
     const int d = p->nkept;
     const int64_t step = r->step[d], chunk = min64(step, VP__REDUCE_CHUNK);
     const int64_t outputs = tile_outputs(r);
