@@ -40,6 +40,7 @@ typedef struct {
     int turned; /* a kept loop that some operand walks faster than the last one, or -1 */
     int64_t *dim, *step;
     bool bare; /* no instructions: the leaf itself is reduced or copied */
+    double cost;
 } maker;
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -379,6 +380,7 @@ static void lay_out(maker *m, int widest, int64_t elements) {
     for (int o = 0; o < p->noperands; o++)
         if (o < out || p->mode == VP__PLAN_MAP) reach(m, o);
     p->out_direct = is_contiguous(m, p->out_loop, p->nout, out);
+    p->body = p->native ? NULL : vp__plan_native_body(p, m->kernel, m->cost);
     vp__plan_body(p, m->kernel);
 }
 
@@ -499,7 +501,7 @@ void vp__plan_init_for(vp__plan *p, const vp__kernels *kernels, const vp__exec_a
                        int64_t piece_elements) {
     const vp__kernel *k = args->kernel;
     p->kernels = kernels;
-    p->native = NULL;
+    p->native = p->body = NULL;
     p->reduce = k->reduce >= 0 ? &p->kernels->reduce[k->reduce][k->reduce_type] : NULL;
     /* Positions are numbers, so those two keep the order of their axes. */
     const bool free_order = p->reduce != NULL && p->reduce->extend != NULL &&
@@ -516,7 +518,11 @@ void vp__plan_init_for(vp__plan *p, const vp__kernels *kernels, const vp__exec_a
     }
     p->numbers = loops.numbers;
     const bool neutral = loops.numbers == 0;
-    maker m = {.plan = p, .kernel = k, .loops = &loops, .bare = k->ninstrs == 0};
+    maker m = {.plan = p,
+               .kernel = k,
+               .loops = &loops,
+               .bare = k->ninstrs == 0,
+               .cost = args->cost};
     const int nleaves = neutral ? 0 : k->nleaves,
               noperands = neutral ? 1 : loops.noperands;
     p->nconstants = (uint8_t)(neutral ? 1 : nleaves - (noperands - 1));

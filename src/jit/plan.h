@@ -104,6 +104,7 @@ struct vp__plan {
     const vp__kernels *kernels;
     const vp__reduce_kernel *reduce;
     vp__native_fn native; /* of DIRECT; of ROW_CHUNKS, or NULL */
+    vp__native_fn body;   /* the whole body on a tile, or NULL: step by step */
     int64_t pieces;
     int64_t tiles;            /* of the kept grid */
     int64_t piece_tiles;      /* tiles per piece */
@@ -174,7 +175,8 @@ void vp__plan_init_for(vp__plan *plan, const vp__kernels *kernels,
                        const vp__exec_args *args, int64_t piece_elements);
 
 /* plan_body.c: turns the kernel's body into steps and gives its values buffers, knowing
- * how each leaf is reached. Fills steps, values, nbuffers, has_rows, has_keep. */
+ * how each leaf is reached. Fills steps, values, nbuffers, has_rows, has_keep. With native
+ * code for the body (p->body) only the leaves are loaded. */
 void vp__plan_body(vp__plan *p, const vp__kernel *k);
 
 /* A piece being run: where it is, and where the body's values are. On the stack of the
@@ -226,6 +228,8 @@ void vp__copy_range(const vp__kernels *k, int lg, char *dst, const char *src,
 void vp__run_direct(vp__run *r, int64_t piece);
 void vp__run_chunk(vp__run *r, char *state, int64_t state_bytes, int64_t n,
                    int64_t outputs);
+/* And the body of a tile whose leaves are loaded. */
+void vp__run_native_body(vp__run *r);
 
 /* plan_reduce.c: a piece of a reduction, and what folds the pieces' states. */
 void vp__run_reduce(vp__run *r, int64_t piece, char *partial);

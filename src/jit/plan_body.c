@@ -170,6 +170,21 @@ static void add_instr(builder *b, int i) {
                                     : VP__STEP_OP;
 }
 
+/* With native code: every leaf is loaded, and all of them are there at once. */
+static void load_leaves(builder *b) {
+    const vp__kernel *k = b->kernel;
+    vp__plan *p = b->plan;
+    vp__tile_value *value = &vp__plan_value(p)[p->result];
+    for (int v = 0; v < k->nleaves; v++) add_load(b, v);
+    const uint8_t reach = vp__plan_operand(p)[p->noperands - 1].reach;
+    if (p->mode == VP__PLAN_MAP && reach == VP__REACH_ROWS) {
+        value->rows = (uint8_t)(p->noperands - 1);
+        p->has_rows = 1;
+    }
+    if (p->mode != VP__PLAN_MAP || reach == VP__REACH_COPY)
+        value->buffer = take_buffer(b);
+}
+
 void vp__plan_body(vp__plan *p, const vp__kernel *k) {
     builder b;
     b.plan = p;
@@ -186,7 +201,8 @@ void vp__plan_body(vp__plan *p, const vp__kernel *k) {
         value[v].uniform = b.kind[v] == UNIFORM;
         value[v].rows = VP__NONE;
         /* Kept blocks and spread ones live as long as the run. */
-        const bool stays = b.kind[v] == KEPT || b.spread[v];
+        const bool stays = p->body ? b.kind[v] == KEPT && v < k->nleaves
+                                   : b.kind[v] == KEPT || b.spread[v];
         value[v].buffer = stays ? p->nbuffers++ : VP__NONE;
     }
     const int kept = p->nbuffers;
@@ -197,8 +213,12 @@ void vp__plan_body(vp__plan *p, const vp__kernel *k) {
         s->out = p->result;
         s->operand = (uint8_t)(p->noperands - 1);
     }
-    if (k->ninstrs == 0) add_load(&b, 0);
-    for (int i = 0; i < k->ninstrs; i++) add_instr(&b, i);
+    if (p->body) {
+        load_leaves(&b);
+    } else {
+        if (k->ninstrs == 0) add_load(&b, 0);
+        for (int i = 0; i < k->ninstrs; i++) add_instr(&b, i);
+    }
     p->nsteps = (uint8_t)(b.next - vp__plan_step_list(p));
     p->nvarying = (uint8_t)(p->nbuffers - kept);
 }
@@ -379,6 +399,7 @@ void vp__run_body(vp__run *r) {
             break;
         }
     }
+    if (p->body) vp__run_native_body(r);
     if (r->first) {
         const vp__tile_constant *constant = vp__plan_constant(p);
         for (int c = 0; c < p->nconstants; c++) r->changed[constant[c].value] = false;

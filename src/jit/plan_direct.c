@@ -31,7 +31,8 @@ static uint8_t loop_or_none(int d) { return (uint8_t)(d >= 0 ? d : VP__NONE); }
 static bool is_handled(const vp__kernel *k) {
     return (k->reduce == VP__OP_sum || k->reduce == VP__OP_prod ||
             k->reduce == VP__OP_min || k->reduce == VP__OP_max) &&
-           vp__dtype[k->reduce_type].cls != VP__CLASS_C && k->result == k->reduce_type;
+           vp__dtype[k->reduce_type].cls != VP__CLASS_C && k->reduce_type != VP_BOOL &&
+           k->result == k->reduce_type;
 }
 
 static bool find_nest(const vp__plan *p, const vp__kernel *k, const vp__space *l,
@@ -71,7 +72,7 @@ static bool find_reads(const vp__plan *p, const nest *n, vp__form *form) {
         if (!run && x != 0) return false;
         const bool fixed = stride_along(p, o, n->y) == 0;
         const bool shared = n->kind == VP__FORM_ROWS && n->y != VP__NONE && dim[n->y] > 1;
-        form->read[operand[o].value] = !run              ? fixed ? VP__READ_PLANE : VP__READ_ROW
+        form->read[operand[o].value] = !run ? fixed ? VP__READ_PLANE : VP__READ_ROW
                                        : fixed && shared ? VP__READ_SHARED
                                                          : VP__READ_RUN;
     }
@@ -120,6 +121,38 @@ bool vp__plan_direct(vp__plan *p, const vp__exec_args *args, const vp__space *l,
     p->mode = VP__PLAN_DIRECT;
     cut(p, &n, piece_elements);
     return true;
+}
+
+vp__native_fn vp__plan_native_body(const vp__plan *p, const vp__kernel *k, double ns) {
+    if (k->ninstrs < 2 || !vp__native_is_worth(ns)) return NULL;
+    vp__kernel body = *k;
+    body.reduce = -1;
+    body.result = k->instr[k->ninstrs - 1].result;
+    vp__form form = {.kind = VP__FORM_MAP};
+    memset(form.read, VP__READ_PLANE, sizeof form.read);
+    const vp__tile_operand *operand = vp__plan_operand(p);
+    for (int o = 0; o + 1 < p->noperands; o++)
+        if (operand[o].reach != VP__REACH_UNIFORM)
+            form.read[operand[o].value] = VP__READ_RUN;
+    return vp__native_want(&body, &form, ns);
+}
+
+void vp__run_native_body(vp__run *r) {
+    const vp__plan *p = r->plan;
+    const vp__tile_value *value = vp__plan_value(p);
+    static const int64_t none[VP__KERNEL_LEAVES + 1];
+    char *ptr[VP__KERNEL_LEAVES + 1];
+    int64_t row[VP__KERNEL_LEAVES + 1];
+    for (int v = 0; v < p->nleaves; v++)
+        ptr[v] = value[v].uniform ? (char *)r->uniform[v] : r->ptr[v];
+    ptr[p->nleaves] = r->ptr[p->result];
+    if (!p->has_rows) {
+        p->body(ptr, none, none, r->width * r->height, 1, 1);
+        return;
+    }
+    for (int v = 0; v < p->nleaves; v++) row[v] = r->row[v];
+    row[p->nleaves] = r->row[p->result];
+    p->body(ptr, row, none, r->width, r->height, 1);
 }
 
 /* The arguments of native code. */

@@ -25,10 +25,10 @@ typedef enum {
 
 /* How a leaf is read. */
 typedef enum {
-    VP__READ_RUN,   /* contiguous along x */
+    VP__READ_RUN,    /* contiguous along x */
     VP__READ_SHARED, /* the same, and one run for all y: rows read it together */
-    VP__READ_ROW,   /* one element for all x */
-    VP__READ_PLANE, /* one element for all x and y */
+    VP__READ_ROW,    /* one element for all x */
+    VP__READ_PLANE,  /* one element for all x and y */
     VP__NREADS
 } vp__form_read;
 

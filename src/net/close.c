@@ -115,6 +115,9 @@ vp__error *vp__issue_run_now(const vp__segment *seg, vp__expr *const *leaves,
     vp__cut cut;
     vp__error *error = failed;
     if (!vp__segment_cut(&cut, seg, layout, &arena)) {
+        /* The value has its shape all the same, or dependents would fail for another
+         * reason. */
+        if (v) vp__segment_layout(seg, v->dims, v->strides);
         vp__error_release(failed);
         error = vp__error_new(VP_ERR_MEMORY, where, "out of memory");
         goto done;

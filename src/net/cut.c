@@ -308,3 +308,9 @@ bool vp__segment_cut(vp__cut *cut, const vp__segment *seg, const vp__leaf_layout
     cut->cost = 0;
     return cut_part(&c, seg->nsteps - 1) >= 0;
 }
+
+void vp__segment_layout(const vp__segment *seg, int64_t *dims, int64_t *strides) {
+    const vp__step *last = &seg->step[seg->nsteps - 1];
+    memcpy(dims, last->dims, (size_t)last->ndim * sizeof *dims);
+    vp__layout_compact(last->ndim, dims, vp__dtype[last->result].size, false, strides);
+}

@@ -68,6 +68,9 @@ void vp__segment_build(vp__segment *seg, vp__step *steps, vp__expr *root,
 vp__error *vp__segment_size(vp__segment *seg, const vp__leaf_layout *leaves,
                             vp__arena *arena);
 
+/* The dims of a sized segment's value, and strides for it when nothing else is known. */
+void vp__segment_layout(const vp__segment *seg, int64_t *dims, int64_t *strides);
+
 /* Cuts a sized segment; everything is allocated from the arena. False without memory. */
 bool vp__segment_cut(vp__cut *cut, const vp__segment *seg, const vp__leaf_layout *leaves,
                      vp__arena *arena);

@@ -281,8 +281,11 @@ vp__error *vp__segment_node_cut(vp__node *n, const vp__segment *seg) {
     vp__leaf_layout leaves[VP__SEGMENT_LEAVES];
     for (int i = 0; i < n->ninputs; i++)
         leaves[i] = (vp__leaf_layout){n->in[i].dims, n->in[i].strides, n->in[i].ndim};
-    if (!vp__segment_cut(&w->cut, seg, leaves, &w->arena))
+    if (!vp__segment_cut(&w->cut, seg, leaves, &w->arena)) {
+        vp__segment_layout(seg, n->dims, n->strides);
+        w->cut.nparts = 0;
         return vp__error_new(VP_ERR_MEMORY, n->where, "%s: out of memory", n->name);
+    }
     memset(w->temps, 0, (size_t)w->cut.nparts * sizeof w->temps[0]);
     const vp__part *last = w->cut.part[w->cut.nparts - 1];
     memcpy(n->dims, last->out_dims, (size_t)n->ndim * sizeof(int64_t));

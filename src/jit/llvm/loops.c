@@ -588,8 +588,8 @@ static LLVMValueRef group_spans(vp__emitter *e, const row_group *g, LLVMValueRef
     for (int j = 0; j < TOGETHER; j++) {
         for (int i = 0; i < BLOCKS; i++) {
             LLVMValueRef at = vp__emit_int(e, j * BLOCKS + i);
-            all[i] = LLVMBuildLoad2(b, vector,
-                                    LLVMBuildGEP2(b, vector, slot, &at, 1, ""), "");
+            all[i] =
+                LLVMBuildLoad2(b, vector, LLVMBuildGEP2(b, vector, slot, &at, 1, ""), "");
         }
         for (int step = 1; step < BLOCKS; step *= 2)
             for (int i = 0; i < BLOCKS; i += 2 * step)
@@ -613,7 +613,8 @@ static void group_tree(vp__emitter *e, const row_group *g, LLVMValueRef slot,
     for (int j = 0; j < TOGETHER; j++) state[j] = fold_counter(e, &g->c[j], k.carried[0]);
 }
 
-static void store_state(vp__emitter *e, LLVMValueRef state, LLVMValueRef at, bool finish) {
+static void store_state(vp__emitter *e, LLVMValueRef state, LLVMValueRef at,
+                        bool finish) {
     const int type = e->ir->reduce_type;
     if (finish || !is_tree(e->ir)) state = canonical(e, fold_lanes(e, state), false);
     LLVMSetAlignment(LLVMBuildStore(e->builder, state, at), vp__dtype[type].size);

@@ -12,6 +12,17 @@
 
 #include "jit/llvm/emit.h"
 
+/* LLVM's static objects are never destroyed: a process may end while its compiling thread is
+ * in the middle of using them, and nobody waits for that. So whoever in this plug-in asks
+ * for a destructor at exit is told yes and forgotten. */
+int __cxa_atexit(void (*destroy)(void *), void *object, void *library);
+int __cxa_atexit(void (*destroy)(void *), void *object, void *library) {
+    (void)destroy;
+    (void)object;
+    (void)library;
+    return 0;
+}
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void init(void) {
