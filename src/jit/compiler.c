@@ -19,7 +19,7 @@
 #define VP_LLVM_VERSION "none"
 #endif
 /* Changes with whatever changes the code that is emitted for the same IR. */
-#define EMITTER "1"
+#define EMITTER "2"
 
 /* --- the machine -------------------------------------------------------------------- */
 
