@@ -423,7 +423,7 @@ static int effort(void) {
 /* Gets ready for an instruction set, or skips the test. */
 static void begin(const char *isa, uint64_t first) {
     setenv("VP_ISA", isa, 1);
-    setenv("VP_CACHE", "", 1);
+    setenv("VP_CACHE", "off", 1);
     if (!vp__kernels_for(isa)) VP_SKIP("this CPU has no %s", isa);
     VP_CHECK_STR(vp__kernels_get()->isa, isa);
     problem p = {.form = {.kind = VP__FORM_MAP}};

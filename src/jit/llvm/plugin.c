@@ -12,6 +12,16 @@
 
 #include "jit/llvm/emit.h"
 
+/* A process may exit while a thread of it compiles, and must not wait for that; so nothing
+ * here may be taken down at exit. C++ registers its static destructors through this
+ * function: LLVM's, linked into this module, find this one and not the system's. */
+__attribute__((visibility("hidden"))) int __cxa_atexit(void (*destroy)(void *), void *of,
+                                                       void *module);
+int __cxa_atexit(void (*destroy)(void *), void *of, void *module) {
+    (void)destroy, (void)of, (void)module;
+    return 0;
+}
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void init(void) {
