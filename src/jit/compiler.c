@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -131,14 +132,22 @@ static void *open_beside(void) {
     return NULL;
 }
 
+/* Held while the dynamic linker works for us. A fork waits for it: a child that began with
+ * the linker's own lock taken could never exit. */
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+void vp__compiler_before_fork(void) { pthread_mutex_lock(&opening); }
+void vp__compiler_after_fork(void) { pthread_mutex_unlock(&opening); }
+
 static const vp__plugin *plugin_get(void) {
     static bool tried;
     static const vp__plugin *plugin;
     if (tried) return plugin;
     tried = true;
+    pthread_mutex_lock(&opening);
     const char *path = vp__config_get()->llvm;
     void *handle =
         path ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : open_beside();
+    pthread_mutex_unlock(&opening);
     if (!handle) return NULL;
     vp__plugin_fn get = (vp__plugin_fn)(uintptr_t)dlsym(handle, VP__PLUGIN_SYMBOL);
     plugin = get ? get(VP__PLUGIN_VERSION) : NULL;

@@ -23,4 +23,8 @@ bool vp__compile(const vp__kernel *kernel, const vp__form *form, vp__compiled *o
 /* Whether this build and machine have anything to compile for. */
 bool vp__compiler_is_possible(void);
 
+/* Around a fork, on the thread that forks: nobody is opening the plug-in then. */
+void vp__compiler_before_fork(void);
+void vp__compiler_after_fork(void);
+
 #endif

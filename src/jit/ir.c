@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "jit/ir.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,11 @@ static const struct {
 #include "jit/ir.def"
 };
 
-static const char *const prims[VP__NPRIMS] = {
-#define VP__PRIM(name, operands, kind, meaning) #name,
+static const struct {
+    const char *name;
+    int operands;
+} prims[VP__NPRIMS] = {
+#define VP__PRIM(name, operands, kind, meaning) {#name, operands},
     VP__PRIMS(VP__PRIM)
 #undef VP__PRIM
 };
@@ -60,10 +64,9 @@ void vp__ir_print(const vp__ir *ir, FILE *f) {
         else if (in->op == VP__IR_number)
             fprintf(f, " 0x%" PRIx64, in->imm);
         else if (is_call(in->op))
-            fprintf(f, " %s", prims[in->imm]);
+            fprintf(f, " %s", prims[in->imm].name);
         else if (is_base(in->op))
-            fprintf(f, " %s %s",
-                    in->imm / 256 == VP__OP_CAST ? "cast" : vp__ops[in->imm / 256].name,
+            fprintf(f, " %s %s", vp__ops[in->imm / 256].name,
                     type_name((int)(in->imm % 256)));
         for (int a = 0; a < info[in->op].operands; a++) fprintf(f, " %%%d", in->arg[a]);
         fputc('\n', f);
@@ -99,7 +102,6 @@ static int find_type(const char *name) {
 }
 
 static int find_row(const char *name) {
-    if (strcmp(name, "cast") == 0) return VP__OP_CAST;
     for (int i = 0; i < VP__NOPS; i++)
         if (strcmp(name, vp__ops[i].name) == 0) return i;
     return -1;
@@ -111,14 +113,27 @@ static bool read_type(reader *r, uint8_t *type) {
     return t >= 0;
 }
 
+/* A whole word of digits; nothing that is out of range passes as another number. */
+static bool read_number(const char *word, uint64_t most, uint64_t *out) {
+    char *end;
+    if (*word < '0' || *word > '9') return false;
+    errno = 0;
+    *out = strtoull(word, &end, 0);
+    return *end == 0 && errno == 0 && *out <= most;
+}
+
+static bool read_value(reader *r, uint64_t *out) {
+    return next_word(r) && r->word[0] == '%' && read_number(r->word + 1, UINT16_MAX, out);
+}
+
 static const char *read_imm(reader *r, vp__ir_instr *in) {
     if (in->op == VP__IR_leaf || in->op == VP__IR_number) {
-        if (!next_word(r)) return "a number is missing";
-        in->imm = strtoull(r->word, NULL, 0);
+        if (!next_word(r) || !read_number(r->word, UINT64_MAX, &in->imm))
+            return "a number is missing";
     } else if (is_call(in->op)) {
         int p = 0;
         if (!next_word(r)) return "a primitive is missing";
-        while (p < VP__NPRIMS && strcmp(r->word, prims[p]) != 0) p++;
+        while (p < VP__NPRIMS && strcmp(r->word, prims[p].name) != 0) p++;
         if (p == VP__NPRIMS) return "there is no such primitive";
         in->imm = (uint64_t)p;
     } else if (is_base(in->op)) {
@@ -139,39 +154,50 @@ static const char *read_end(reader *r, vp__ir *ir, bool reduces) {
             return "there is no such reduction";
     }
     if (!read_type(r, &ir->result)) return "there is no such type";
-    if (!next_word(r) || r->word[0] != '%') return "the result is missing";
-    ir->value = atoi(r->word + 1);
+    uint64_t value;
+    if (!read_value(r, &value)) return "the result is missing";
+    ir->value = (int32_t)value;
+    return r->at[strspn(r->at, " \n")] ? "there is more after the last line" : NULL;
+}
+
+/* The rest of a line whose label has been read. */
+static const char *read_instr(reader *r, vp__ir *ir) {
+    vp__ir_instr in = {0};
+    uint64_t value;
+    if (r->word[0] != '%' || !read_number(r->word + 1, UINT16_MAX, &value) ||
+        !next_word(r) || strcmp(r->word, "=") != 0 || !next_word(r))
+        return "a line is not an instruction";
+    if (value != (uint64_t)ir->n) return "an instruction has not its number";
+    int op = 0;
+    while (op < VP__NIRS && strcmp(r->word, info[op].name) != 0) op++;
+    if (op == VP__NIRS) return "there is no such instruction";
+    in.op = (uint8_t)op;
+    if (!read_type(r, &in.type)) return "there is no such type";
+    const char *wrong = read_imm(r, &in);
+    if (wrong) return wrong;
+    for (int a = 0; a < info[op].operands; a++) {
+        if (!read_value(r, &value)) return "an operand is missing";
+        in.arg[a] = (uint16_t)value;
+    }
+    if (vp__ir_add(ir, in) < 0) return "there are too many instructions";
+    if (op == VP__IR_leaf) ir->nleaves++;
+    while (*r->at == '\n') r->at++;
     return NULL;
 }
 
 const char *vp__ir_parse(vp__ir *ir, const char *text) {
     *ir = (vp__ir){.reduce = -1};
     reader r = {.at = text};
-    while (next_word(&r)) {
-        bool reduces = strcmp(r.word, "reduce") == 0;
-        if (reduces || strcmp(r.word, "store") == 0) {
-            const char *wrong = read_end(&r, ir, reduces);
-            return wrong ? wrong : vp__ir_verify(ir);
-        }
-        vp__ir_instr in = {0};
-        if (!next_word(&r) || strcmp(r.word, "=") != 0 || !next_word(&r))
-            return "a line is not an instruction";
-        int op = 0;
-        while (op < VP__NIRS && strcmp(r.word, info[op].name) != 0) op++;
-        if (op == VP__NIRS) return "there is no such instruction";
-        in.op = (uint8_t)op;
-        if (!read_type(&r, &in.type)) return "there is no such type";
-        const char *wrong = read_imm(&r, &in);
-        if (wrong) return wrong;
-        for (int a = 0; a < info[op].operands; a++) {
-            if (!next_word(&r) || r.word[0] != '%') return "an operand is missing";
-            in.arg[a] = (uint16_t)atoi(r.word + 1);
-        }
-        if (vp__ir_add(ir, in) < 0) return "there are too many instructions";
-        if (op == VP__IR_leaf) ir->nleaves++;
-        while (*r.at == '\n') r.at++;
+    const char *wrong = NULL;
+    bool ended = false;
+    while (!wrong && !ended && next_word(&r)) {
+        const bool reduces = strcmp(r.word, "reduce") == 0;
+        ended = reduces || strcmp(r.word, "store") == 0;
+        wrong = ended ? read_end(&r, ir, reduces) : read_instr(&r, ir);
     }
-    return "the last line is missing";
+    if (!wrong) wrong = ended ? vp__ir_verify(ir) : "the last line is missing";
+    if (wrong) vp__ir_deinit(ir);
+    return wrong;
 }
 
 /* --- verifying ---------------------------------------------------------------------- */
@@ -187,6 +213,36 @@ static bool is_bits(int type) {
     return is_integer(type) || type == VP_BOOL || type == VP__TRUTH;
 }
 
+/* Whether a row has a base kernel that takes these operands as they are. */
+static bool takes(const vp__ir_instr *in, const int *t) {
+    const uint64_t row = in->imm / 256;
+    const int arity = info[in->op].operands;
+    if (row >= VP__NOPS || vp__ops[row].reduces || vp__ops[row].arity != arity)
+        return false;
+    vp__optype types[3];
+    vp_dtype work[3], result;
+    for (int a = 0; a < arity; a++) {
+        if (t[a] == VP__TRUTH) return false;
+        types[a] = (vp__optype){(vp_dtype)t[a], -1};
+    }
+    if (!vp__op_types((vp__op)row, types, work, &result) || (int)result != in->type)
+        return false;
+    for (int a = 0; a < arity; a++)
+        if ((int)work[a] != t[a]) return false;
+    return vp__op_key((vp__op)row, work) == in->imm % 256;
+}
+
+static bool is_prim(const vp__ir_instr *in) {
+    return in->imm < VP__NPRIMS && prims[in->imm].operands == info[in->op].operands;
+}
+
+/* Whether a constant has no bits that its type has not. */
+static bool fits(const vp__ir_instr *in) {
+    if (in->type == VP__TRUTH || in->type == VP_BOOL) return in->imm <= 1;
+    const int bits = 8 * vp__dtype[in->type].size;
+    return bits >= 64 || in->imm >> bits == 0;
+}
+
 static const char *verify_instr(const vp__ir *ir, int i) {
     const vp__ir_instr *in = &ir->instr[i];
     int t[3] = {0, 0, 0}, type = in->type;
@@ -198,7 +254,7 @@ static const char *verify_instr(const vp__ir *ir, int i) {
     bool same1 = t[0] == type, same2 = same1 && t[1] == type, ok = false;
     switch ((vp__ir_op)in->op) {
     case VP__IR_leaf: ok = in->imm == (uint64_t)i && type != VP__TRUTH; break;
-    case VP__IR_number: ok = !is_complex(type); break;
+    case VP__IR_number: ok = !is_complex(type) && fits(in); break;
     case VP__IR_add:
     case VP__IR_sub:
     case VP__IR_mul: ok = same2 && (is_integer(type) || is_float(type)); break;
@@ -237,14 +293,11 @@ static const char *verify_instr(const vp__ir *ir, int i) {
         break;
     case VP__IR_re:
     case VP__IR_im: ok = is_complex(t[0]) && type == vp__dtype[t[0]].real; break;
-    case VP__IR_call1: ok = same1 && is_float(type) && in->imm < VP__NPRIMS; break;
-    case VP__IR_call2: ok = same2 && is_float(type) && in->imm < VP__NPRIMS; break;
+    case VP__IR_call1: ok = same1 && is_float(type) && is_prim(in); break;
+    case VP__IR_call2: ok = same2 && is_float(type) && is_prim(in); break;
     case VP__IR_base1:
     case VP__IR_base2:
-    case VP__IR_base3:
-        ok = in->imm / 256 <= VP__OP_CAST && in->imm % 256 < VP__NDTYPES &&
-             type != VP__TRUTH;
-        break;
+    case VP__IR_base3: ok = takes(in, t); break;
     case VP__NIRS: break;
     }
     return ok ? NULL : "an instruction does not take these types";
@@ -252,6 +305,7 @@ static const char *verify_instr(const vp__ir *ir, int i) {
 
 const char *vp__ir_verify(const vp__ir *ir) {
     if (ir->n < 1 || ir->nleaves > ir->n) return "there are no instructions";
+    if (ir->nleaves > VP__KERNEL_LEAVES) return "there are too many leaves";
     for (int i = 0; i < ir->n; i++) {
         if ((i < ir->nleaves) != (ir->instr[i].op == VP__IR_leaf))
             return "the leaves do not come first";
@@ -260,6 +314,9 @@ const char *vp__ir_verify(const vp__ir *ir) {
     }
     if (ir->value < 0 || ir->value >= ir->n) return "there is no such result";
     int type = ir->instr[ir->value].type;
+    if (ir->reduce >= 0 && (ir->reduce >= VP__NOPS || !vp__ops[ir->reduce].reduces))
+        return "there is no such reduction";
+    if (ir->result >= VP__NDTYPES) return "the output has no such type";
     return type == (ir->reduce < 0 ? ir->result : ir->reduce_type)
                ? NULL
                : "the body's result has not the output's type";

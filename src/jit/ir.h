@@ -62,7 +62,8 @@ void vp__ir_deinit(vp__ir *ir);
 /* What is wrong with it, as a sentence without its full stop, or NULL. */
 const char *vp__ir_verify(const vp__ir *ir);
 
-/* As text, an instruction per line, and back; parsing returns what is wrong, or NULL. */
+/* As text, an instruction per line, and back; parsing returns what is wrong, with an empty
+ * *ir, or NULL. What it accepts has been verified. Printing wants a verified one. */
 void vp__ir_print(const vp__ir *ir, FILE *f);
 const char *vp__ir_parse(vp__ir *ir, const char *text);
 

@@ -138,6 +138,11 @@ static value truth(lowering *l, value v) {
     int type = type_of(l, v);
     if (v.at < 0) return number(l, VP__TRUTH, 0, v.literal != 0);
     if (type == VP__TRUTH) return v;
+    /* A comparison that another row has stored as a bool. */
+    const vp__ir_instr *in = &l->ir->instr[v.at];
+    if (type == VP_BOOL && in->op == VP__IR_to &&
+        l->ir->instr[in->arg[0]].type == VP__TRUTH)
+        return (value){in->arg[0], 0};
     return emit(l, VP__IR_ne, VP__TRUTH, v.at, as(l, (value){-1, 0}, type).at, 0, 0);
 }
 

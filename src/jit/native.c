@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "jit/native.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -10,6 +12,7 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "jit/compiler.h"
+#include "trace/trace.h"
 
 enum {
     /* A program with more kernels than this has most of them once. */
@@ -48,7 +51,10 @@ static _Atomic int known;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static native *first, **last = &first;
-static bool running, busy, broken;
+static bool running; /* there is a thread that compiles */
+static bool busy;    /* it has something to do */
+static bool active;  /* whoever compiles is at it */
+static bool broken;  /* nothing can be compiled any more */
 static vp__native_stats stats;
 /* One compilation at a time. */
 static pthread_mutex_t compiling = PTHREAD_MUTEX_INITIALIZER;
@@ -56,39 +62,70 @@ bool (*vp__native_test_hook)(void);
 
 /* --- forks -------------------------------------------------------------------------- */
 
-static void before_fork(void) { pthread_mutex_lock(&lock); }
-static void after_fork(void) { pthread_mutex_unlock(&lock); }
-
-/* The thread is not there any more. If it was compiling, the compiler may be in the middle
- * of anything: the child goes on with the code it has. */
-static void in_child(void) {
-    if (busy) broken = true;
-    busy = running = false;
-    pthread_mutex_init(&compiling, NULL);
-    pthread_cond_init(&changed, NULL);
-    pthread_mutex_unlock(&lock);
+static void before_fork(void) {
+    vp__compiler_before_fork();
+    pthread_mutex_lock(&lock);
 }
 
-static void init(void) { pthread_atfork(before_fork, after_fork, in_child); }
+static void after_fork(void) {
+    pthread_mutex_unlock(&lock);
+    vp__compiler_after_fork();
+}
+
+/* The thread is not there any more. If somebody was compiling, the compiler may be in the
+ * middle of anything: the child goes on with the code it has. */
+static void in_child(void) {
+    if (active) broken = true;
+    active = busy = running = false;
+    pthread_mutex_init(&compiling, NULL);
+    pthread_cond_init(&changed, NULL);
+    after_fork();
+}
+
+void vp__native_init(void) { pthread_atfork(before_fork, after_fork, in_child); }
 
 /* --- compiling ---------------------------------------------------------------------- */
 
-static void compile(native *n) {
-    pthread_mutex_lock(&compiling);
-    if (atomic_load_explicit(&n->state, memory_order_acquire) != QUEUED) {
-        pthread_mutex_unlock(&compiling);
+/* A failure is a line in the trace, which keeps the text, and with VP_DEBUG one on
+ * stderr. */
+static void tell(bool ok, const vp__compiled *code, double ns, const char *message) {
+    if (ok) {
+        vp__trace(VP__TR_COMPILE, 0,
+                  code->from_cache ? "native code loaded" : "native code compiled",
+                  (uint64_t)ns);
         return;
     }
-    vp__compiled code;
+    char *text = NULL;
+    if (asprintf(&text, "a kernel stays with the base kernels: %s",
+                 message ? message : "the compiler failed") < 0)
+        return;
+    if (vp__config_get()->debug_ir) fprintf(stderr, "vproc: %s\n", text);
+    vp__trace(VP__TR_COMPILE, 0, text, (uint64_t)ns);
+    if (!vp__trace_on) free(text);
+}
+
+static bool begin(native *n) {
+    pthread_mutex_lock(&compiling);
+    pthread_mutex_lock(&lock);
+    active = !broken && atomic_load_explicit(&n->state, memory_order_acquire) == QUEUED;
+    const bool begins = active;
+    pthread_mutex_unlock(&lock);
+    if (!begins) pthread_mutex_unlock(&compiling);
+    return begins;
+}
+
+static void compile(native *n) {
+    if (!begin(n)) return;
+    vp__compiled code = {0};
     char *message = NULL;
     uint64_t began = vp__clock_ticks();
     bool ok = (!vp__native_test_hook || vp__native_test_hook()) &&
               vp__compile(&n->kernel, &n->form, &code, &message);
     double ns = (double)vp__clock_ns(vp__clock_ticks() - began);
-    if (!ok && vp__config_get()->debug_ir && message)
-        fprintf(stderr, "vproc: a kernel stays with the base kernels: %s\n", message);
+    tell(ok, &code, ns, message);
     free(message);
     pthread_mutex_lock(&lock);
+    active = false;
     if (!ok) {
         stats.failed++;
     } else {
@@ -106,6 +143,7 @@ static void compile(native *n) {
 
 static void *work(void *unused) {
     (void)unused;
+    vp__trace_thread("compiler");
     pthread_mutex_lock(&lock);
     for (;;) {
         while (!first) {
@@ -125,8 +163,6 @@ static void *work(void *unused) {
 }
 
 static void enqueue(native *n) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, init);
     pthread_mutex_lock(&lock);
     if (!broken) {
         n->next = NULL;
@@ -184,7 +220,10 @@ static native *insert(_Atomic(native *) *slot, uint64_t hash, const key *k,
         return NULL;
     }
     native *n = calloc(1, sizeof *n), *there = NULL;
-    if (!n) return NULL;
+    if (!n) {
+        atomic_fetch_sub_explicit(&known, 1, memory_order_relaxed);
+        return NULL;
+    }
     n->hash = hash;
     n->key = *k;
     n->kernel = *kernel;

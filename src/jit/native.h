@@ -14,6 +14,11 @@
 
 #include "jit/plugin.h"
 
+/* Gets ready for forks. Called once, before whoever stops threads that may ask for code
+ * registers for forks: handlers run in the reverse order, and ours must lock when those
+ * threads have gone. */
+void vp__native_init(void);
+
 /* The kernel's code in this form; NULL: not now. `ns` is what the run at hand would cost
  * the base kernels. Any thread. */
 vp__native_fn vp__native_want(const vp__kernel *kernel, const vp__form *form, double ns);

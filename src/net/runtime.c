@@ -9,6 +9,7 @@
 #include "array/pool.h"
 #include "base/clock.h"
 #include "base/config.h"
+#include "jit/native.h"
 #include "net/net.h"
 #include "ops/kernels.h"
 #include "trace/trace.h"
@@ -49,8 +50,10 @@ static void init(void) {
         atomic_store_explicit(&c->used, i > 0, memory_order_relaxed);
     }
     /* Handlers run before a fork in the reverse order of their registration: the pool's, which
-     * registers with its first use, must lock after our workers have gone. */
+     * registers with its first use, and those of native code must lock after our workers
+     * have gone. */
     vp__pool_free(vp__pool_alloc(64), 64);
+    vp__native_init();
     pthread_atfork(before_fork, after_fork, in_child);
 }
 

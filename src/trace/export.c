@@ -283,7 +283,9 @@ static void put_mark(exporter *e, const vp__trace_record *r, bool in_life, int t
     const life *l = life_of(e, r->node);
     in_life = in_life && l && l->issued != NEVER;
     begin_event(e, in_life ? "n" : "i", thread, vp__trace_record_ticks(r));
-    put_name(e, in_life ? "node" : "mark", kind_names[vp__trace_record_kind(r)]);
+    const vp__trace_kind kind = vp__trace_record_kind(r);
+    put_name(e, in_life ? "node" : "mark",
+             kind == VP__TR_COMPILE && r->name ? r->name : kind_names[kind]);
     if (in_life) {
         fprintf(e->file, ",\"id\":%" PRIu64, r->node);
     } else {

@@ -23,8 +23,8 @@ typedef enum {
     VP__TR_WAIT_END,
     VP__TR_STEAL,
     VP__TR_RENAME,
-    VP__TR_LIMIT, /* an issuer met the limit of nodes or bytes in flight */
-    VP__TR_COMPILE,
+    VP__TR_LIMIT,   /* an issuer met the limit of nodes or bytes in flight */
+    VP__TR_COMPILE, /* native code is there, or cannot be had; the name says it */
 } vp__trace_kind;
 
 /* Set by vp__trace_init before other threads of the processor exist, and by nobody else. */

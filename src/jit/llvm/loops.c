@@ -267,6 +267,9 @@ static LLVMValueRef fold(vp__emitter *e, LLVMValueRef a, LLVMValueRef x) {
     LLVMBuilderRef b = e->builder;
     const int type = e->ir->reduce_type, op = e->ir->reduce;
     const bool f = is_tree(e->ir);
+    if (type == VP_BOOL) /* sum and max are "any", prod and min "all" */
+        return op == VP__OP_sum || op == VP__OP_max ? LLVMBuildOr(b, a, x, "")
+                                                    : LLVMBuildAnd(b, a, x, "");
     if (op == VP__OP_sum)
         return f ? LLVMBuildFAdd(b, a, x, "") : LLVMBuildAdd(b, a, x, "");
     if (op == VP__OP_prod)
@@ -297,8 +300,8 @@ static LLVMValueRef identity(vp__emitter *e) {
                                : op == VP__OP_prod ? 1
                                : op == VP__OP_min  ? __builtin_inf()
                                                    : -__builtin_inf());
-    else if (op == VP__OP_prod)
-        bits = 1;
+    else if (op == VP__OP_prod || type == VP_BOOL)
+        bits = op == VP__OP_prod || op == VP__OP_min;
     else if (op == VP__OP_min)
         bits = vp__dtype[type].cls == VP__CLASS_S ? top - 1 : UINT64_MAX;
     else if (op == VP__OP_max)

@@ -12,14 +12,13 @@
 
 #include "jit/llvm/emit.h"
 
-/* LLVM's static objects are never destroyed: a process may end while its compiling thread is
- * in the middle of using them, and nobody waits for that. So whoever in this plug-in asks
- * for a destructor at exit is told yes and forgotten. */
-int __cxa_atexit(void (*destroy)(void *), void *object, void *library);
-int __cxa_atexit(void (*destroy)(void *), void *object, void *library) {
-    (void)destroy;
-    (void)object;
-    (void)library;
+/* A process may exit while a thread of it compiles, and must not wait for that; so nothing
+ * here may be taken down at exit. C++ registers its static destructors through this
+ * function: LLVM's, linked into this module, find this one and not the system's. */
+__attribute__((visibility("hidden"))) int __cxa_atexit(void (*destroy)(void *), void *of,
+                                                       void *module);
+int __cxa_atexit(void (*destroy)(void *), void *of, void *module) {
+    (void)destroy, (void)of, (void)module;
     return 0;
 }
 
