@@ -28,7 +28,8 @@
  * to the thread that made them, arrays to everyone.
  *
  * Environment: VP_THREADS, VP_SYNC=1 (one instruction at a time, on the caller),
- * VP_INLINE=0, VP_MEMORY (bytes in flight), VP_TRACE=file.json, VP_ISA. See README.md.
+ * VP_INLINE=0, VP_MEMORY (bytes in flight), VP_TRACE=file.json, VP_ISA, VP_JIT=off, VP_CACHE
+ * and others. See README.md.
  */
 #ifndef VPROC_H
 #define VPROC_H
