@@ -369,10 +369,10 @@ VP_TEST(a_fork_in_the_middle_of_a_compile) {
     VP_CHECK_GE(stats().compiled, 1);
 }
 
-/* At any moment, also while the compiler is opened, and with threads that compile for
- * themselves. */
+/* At any moment, also while the compiler is opened; workers may be about to ask for code,
+ * or compile it themselves. */
 static void fork_often(const char *mode) {
-    for (int i = 0; i < 40 / vp__test_slowdown() + 1; i++) {
+    for (int i = 0; i < 60 / vp__test_slowdown() + 1; i++) {
         const pid_t outer = fork();
         VP_CHECK_GE(outer, 0);
         if (outer > 0) {
@@ -380,16 +380,15 @@ static void fork_often(const char *mode) {
             continue;
         }
         use(mode, "off");
-        pthread_t thread;
-        VP_CHECK_EQ(pthread_create(&thread, NULL, issue, (void *)0), 0);
-        usleep((unsigned)(i * 1500));
+        const int64_t n = 30000;
+        vp_array x = vp__test_counting(n);
+        compute_for(x, n, i % 20);
+        for (int k = 0; k < 20; k++) vp_let(vp_abs(vp_mul(vp_add(x, 1.0), k)));
+        usleep((unsigned)(i % 30 * 700));
         const pid_t inner = fork();
         VP_CHECK_GE(inner, 0);
-        vp_array x = vp__test_counting(30000);
-        compute_for(x, 30000, 30);
-        if (inner == 0) exit(0);
-        VP_CHECK_EQ(wait_for(inner), 0);
-        pthread_join(thread, NULL);
+        compute_for(x, n, 20);
+        if (inner > 0) VP_CHECK_EQ(wait_for(inner), 0);
         exit(0);
     }
 }
@@ -398,7 +397,7 @@ VP_TEST_TIMEOUT(forks_at_any_moment, 60) {
     need_compiler();
     fork_often("on");
 }
-VP_TEST_TIMEOUT(forks_of_threads_that_compile, 60) {
+VP_TEST_TIMEOUT(forks_of_workers_that_compile, 60) {
     need_compiler();
     fork_often("native");
 }
