@@ -19,8 +19,9 @@
 #if !defined VP_LLVM_VERSION
 #define VP_LLVM_VERSION "none"
 #endif
-/* Changes with whatever changes the code that is emitted for the same IR. */
-#define EMITTER "2"
+/* Changes with whatever changes the code that is emitted for the same IR: a hash of the
+ * plug-in's sources, which the build makes. */
+extern const char vp__emitter[];
 
 /* --- the machine -------------------------------------------------------------------- */
 
@@ -209,8 +210,10 @@ static bool compile_ir(const vp__ir *ir, const vp__form *form, vp__compiled *out
     }
     show(ir, form, text);
     vp__cache *cache = vp__cache_get_default(NULL);
-    vp__cache_meta meta = {text, "native", target_of()->cpu,
-                           "emitter " EMITTER ", LLVM " VP_LLVM_VERSION};
+    char version[80];
+    snprintf(version, sizeof version, "emitter %s, LLVM %s", vp__emitter,
+             VP_LLVM_VERSION);
+    vp__cache_meta meta = {text, "native", target_of()->cpu, version};
     vp__cache_key key = vp__cache_key_of(&meta);
     vp__cache_code code;
     bool ok = false;
