@@ -148,6 +148,20 @@ VP_TEST(a_failing_compiler_is_tried_once) {
     vp_end(s);
 }
 
+/* A process without the compiler is as good as one that had it switched off. */
+VP_TEST(a_missing_compiler_is_missed_by_nobody) {
+    use("on", "off");
+    setenv("VP_LLVM", "/nowhere/vproc-llvm.so", 1);
+    vp_scope s = vp_begin();
+    vp_array x = vp__test_counting(100000);
+    compute_for(x, 100000, 100);
+    vp__native_settle();
+    VP_CHECK_GE(stats().failed, 1);
+    VP_CHECK_EQ(stats().compiled + stats().loaded, 0);
+    compute_for(x, 100000, 20);
+    vp_end(s);
+}
+
 static char *contents(const char *path) {
     FILE *f = fopen(path, "r");
     VP_CHECK(f);
