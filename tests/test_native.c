@@ -411,6 +411,7 @@ static void check_kernel(problem *p, int small, int large) {
         draw_operands(p, i >= small);
         check(p, code.fn);
     }
+    vp__object_release(code.object);
 }
 
 /* --- tests -------------------------------------------------------------------------- */
@@ -434,6 +435,7 @@ static void begin(const char *isa, uint64_t first) {
         if (strstr(message, "there is no compiler plug-in")) VP_SKIP("%s", message);
         VP_FAIL("%s", message);
     }
+    vp__object_release(code.object);
     seed = first * 0x9e3779b97f4a7c15u | 1;
     for (int i = 0; i <= VP__KERNEL_LEAVES; i++) arena[i] = new_arena();
     for (int t = 0; t < VP__NDTYPES; t++)
@@ -586,6 +588,7 @@ VP_TEST(chains_of_calls) {
             vp__compiled code;
             char *message = NULL;
             if (vp__compile(&p->kernel, &p->form, &code, &message)) {
+                vp__object_release(code.object);
                 check_kernel(p, 2, 1);
                 continue;
             }

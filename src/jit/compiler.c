@@ -197,6 +197,7 @@ static bool load(const void *object, size_t size, vp__compiled *out, char **mess
         return false;
     }
     out->fn = (vp__native_fn)(uintptr_t)fn;
+    out->object = loaded;
     out->bytes = vp__object_size(loaded);
     return true;
 }
@@ -239,7 +240,7 @@ static bool compile_ir(const vp__ir *ir, const vp__form *form, vp__compiled *out
 
 bool vp__compile(const vp__kernel *kernel, const vp__form *form, vp__compiled *out,
                  char **message) {
-    *out = (vp__compiled){NULL, 0, false};
+    *out = (vp__compiled){0};
     vp__ir ir;
     if (!vp__ir_lower(&ir, kernel, has_call)) {
         *message = strdup("out of memory");
