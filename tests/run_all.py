@@ -20,6 +20,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -169,7 +170,10 @@ def test_programs():
 
 
 def sanitizer_env():
+    plugin = ROOT / "build" / "vproc-llvm.so"
     return {
+        # Sanitizer builds have no compiler plug-in of their own; the plain one does.
+        **({"VP_LLVM": str(plugin)} if plugin.exists() else {}),
         # Not detect_stack_use_after_return: gcc 12 puts 64-byte aligned locals on fake frames
         # that are not aligned, and the AVX-512 kernels fault.
         "ASAN_OPTIONS": "abort_on_error=0:detect_stack_use_after_return=0",
@@ -273,7 +277,19 @@ def fuzz(s):
                     seconds + 120, sanitizer_env())
         else:
             s.left_out(f"no random-program generator in {folder}")
+    fuzz_native(s, max(1, s.options.fuzz_seconds // 6))
     fuzz_files(s, max(1, s.options.fuzz_seconds // 20))
+
+
+def fuzz_native(s, seconds):
+    """Random programs that compile whatever they run, and that change stages all the time."""
+    fuzzer = ROOT / s.options.build / "tests" / "fuzz" / "vproc-fuzz"
+    if not (ROOT / s.options.build / "vproc-llvm.so").exists():
+        return s.left_out("no compiler plug-in: random programs run base kernels alone")
+    for mode in ("native", "mixed"):
+        s.check(f"random programs, VP_JIT={mode}",
+                [fuzzer, "--seconds", seconds, "--count", 100000, "--threads", "2,4"],
+                seconds + 180, {"VP_JIT": mode})
 
 
 def fuzz_files(s, seconds):
@@ -342,6 +358,9 @@ def main():
     if unknown:
         parser.error(f"no section {', '.join(sorted(unknown))}; there are {', '.join(names)}")
 
+    # Compiled kernels are this run's own, and found by its later parts.
+    cache = tempfile.TemporaryDirectory(prefix="vproc-cache-")
+    os.environ["VP_CACHE"] = cache.name
     total, start = Tally(), time.monotonic()
     for name in options.sections or names:
         print(f"== {name}: {names[name].__doc__.splitlines()[0]}", flush=True)

@@ -401,8 +401,8 @@ static void check_kernel(problem *p, int small, int large) {
     const char *wrong = vp__kernel_verify(&p->kernel);
     if (wrong) VP_FAIL("drew a kernel in which %s", wrong);
     if (!vp__compile(&p->kernel, &p->form, &code, &message)) {
-        /* What calls base kernels has no columns. */
-        if (p->form.kind == VP__FORM_COLS && strstr(message, "columns")) {
+        /* What calls base kernels has no columns, and not too many blocks. */
+        if (strstr(message, p->form.kind == VP__FORM_COLS ? "columns" : "stack")) {
             free(message);
             return;
         }
@@ -414,6 +414,7 @@ static void check_kernel(problem *p, int small, int large) {
         draw_operands(p, i >= small);
         check(p, code.fn);
     }
+    vp__object_release(code.object);
 }
 
 /* --- tests -------------------------------------------------------------------------- */
@@ -437,6 +438,7 @@ static void begin(const char *isa, uint64_t first) {
         if (strstr(message, "there is no compiler plug-in")) VP_SKIP("%s", message);
         VP_FAIL("%s", message);
     }
+    vp__object_release(code.object);
     seed = first * 0x9e3779b97f4a7c15u | 1;
     for (int i = 0; i <= VP__KERNEL_LEAVES; i++) arena[i] = new_arena();
     for (int t = 0; t < VP__NDTYPES; t++)
@@ -542,6 +544,64 @@ static void check_random(const char *isa, uint64_t first, int count) {
     }
     free(p);
     VP_CHECK_GT(compiled_count, 0);
+}
+
+/* The largest body there is, of many leaves, in every form. */
+static void check_large(const char *isa) {
+    begin(isa, 4);
+    problem *p = calloc(1, sizeof *p);
+    for (int kind = 0; kind < VP__NFORMS; kind++)
+        for (int t = VP_F32; t <= VP_F64; t++) {
+            vp__kernel *k = &p->kernel;
+            *k = (vp__kernel){.nleaves = VP__KERNEL_LEAVES, .reduce = -1};
+            k->result = (uint8_t)t;
+            for (int i = 0; i < k->nleaves; i++) k->leaf[i].dtype = (uint8_t)t;
+            for (int i = 0; i < VP__KERNEL_INSTRS; i++) {
+                const int a = i < 32 ? i : i + 31, b = i < 32 ? 31 - i : i;
+                k->instr[k->ninstrs++] = (vp__instr){i % 3 ? VP__OP_add : VP__OP_maximum,
+                                                     (uint8_t)t,
+                                                     (uint8_t)t,
+                                                     {(uint8_t)a, (uint8_t)b}};
+            }
+            if (kind != VP__FORM_MAP) set_reduction(k, VP__OP_sum, (vp_dtype)t);
+            draw_form(p, (vp__form_kind)kind);
+            check_kernel(p, 3, 1);
+        }
+    free(p);
+}
+
+VP_TEST(large_bodies) { check_large("baseline"); }
+VP_TEST(large_bodies_of_avx512) { check_large("avx512"); }
+
+/* Calls that wait for each other, up to what fits on a stack. */
+VP_TEST(chains_of_calls) {
+    begin("baseline", 5);
+    problem *p = calloc(1, sizeof *p);
+    int refused = 0;
+    for (int t = VP_F32; t <= VP_C128; t++)
+        for (int n = 1; n <= 40; n = 2 * n + 1) {
+            one_row(&p->kernel, VP__OP_sin, (vp_dtype)t);
+            for (int i = 1; i < 2 * n; i++)
+                p->kernel.instr[p->kernel.ninstrs++] =
+                    (vp__instr){i % 2 ? VP__OP_negative : VP__OP_sin,
+                                (uint8_t)t,
+                                (uint8_t)t,
+                                {(uint8_t)i, 0, 0}};
+            draw_form(p, VP__FORM_MAP);
+            vp__compiled code;
+            char *message = NULL;
+            if (vp__compile(&p->kernel, &p->form, &code, &message)) {
+                vp__object_release(code.object);
+                check_kernel(p, 2, 1);
+                continue;
+            }
+            VP_CHECK_CONTAINS(message, "stack");
+            VP_CHECK_GT(n * vp__dtype[t].size, 64);
+            free(message);
+            refused++;
+        }
+    VP_CHECK_GT(refused, 0);
+    free(p);
 }
 
 VP_TEST_TIMEOUT(rows_of_baseline, 120) { check_rows("baseline"); }

@@ -19,8 +19,9 @@
 #if !defined VP_LLVM_VERSION
 #define VP_LLVM_VERSION "none"
 #endif
-/* Changes with whatever changes the code that is emitted for the same IR. */
-#define EMITTER "2"
+/* Changes with whatever changes the code that is emitted for the same IR: a hash of the
+ * plug-in's sources, which the build makes. */
+extern const char vp__emitter[];
 
 /* --- the machine -------------------------------------------------------------------- */
 
@@ -196,6 +197,7 @@ static bool load(const void *object, size_t size, vp__compiled *out, char **mess
         return false;
     }
     out->fn = (vp__native_fn)(uintptr_t)fn;
+    out->object = loaded;
     out->bytes = vp__object_size(loaded);
     return true;
 }
@@ -209,8 +211,10 @@ static bool compile_ir(const vp__ir *ir, const vp__form *form, vp__compiled *out
     }
     show(ir, form, text);
     vp__cache *cache = vp__cache_get_default(NULL);
-    vp__cache_meta meta = {text, "native", target_of()->cpu,
-                           "emitter " EMITTER ", LLVM " VP_LLVM_VERSION};
+    char version[80];
+    snprintf(version, sizeof version, "emitter %s, LLVM %s", vp__emitter,
+             VP_LLVM_VERSION);
+    vp__cache_meta meta = {text, "native", target_of()->cpu, version};
     vp__cache_key key = vp__cache_key_of(&meta);
     vp__cache_code code;
     bool ok = false;
@@ -236,7 +240,7 @@ static bool compile_ir(const vp__ir *ir, const vp__form *form, vp__compiled *out
 
 bool vp__compile(const vp__kernel *kernel, const vp__form *form, vp__compiled *out,
                  char **message) {
-    *out = (vp__compiled){NULL, 0, false};
+    *out = (vp__compiled){0};
     vp__ir ir;
     if (!vp__ir_lower(&ir, kernel, has_call)) {
         *message = strdup("out of memory");

@@ -7,12 +7,14 @@
 #ifndef VP_JIT_COMPILER_H
 #define VP_JIT_COMPILER_H
 
+#include "jit/object.h"
 #include "jit/plugin.h"
 
 typedef struct {
     vp__native_fn fn;
-    size_t bytes;    /* of memory it takes */
-    bool from_cache; /* not compiled */
+    vp__object *object; /* holds it, until vp__object_release */
+    size_t bytes;       /* of memory it takes */
+    bool from_cache;    /* not compiled */
 } vp__compiled;
 
 /* False when it cannot be had; *message then says why (to be freed), and must be NULL on

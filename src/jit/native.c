@@ -36,6 +36,7 @@ typedef struct native {
     uint64_t hash;
     key key;
     _Atomic(vp__native_fn) fn;
+    vp__object *object; /* where it is; the table keeps it, and is never emptied */
     _Atomic int state;
     _Atomic float wanted; /* nanoseconds; a hint, so relaxed */
     struct native *next;  /* in the queue */
@@ -129,6 +130,7 @@ static void compile(native *n) {
     if (!ok) {
         stats.failed++;
     } else {
+        n->object = code.object;
         stats.bytes += code.bytes;
         *(code.from_cache ? &stats.loaded : &stats.compiled) += 1;
         *(code.from_cache ? &stats.load_ns : &stats.compile_ns) += ns;

@@ -36,8 +36,10 @@ typedef struct {
     group *groups;
     uint64_t next_seed, end_seed, start_ns;
     uint64_t passed, failed, first_failed;
+    uint64_t bad_ends; /* workers that did not end well with nothing to do */
     bool stopping;
     vp_stats sum;
+    vp__native_stats native;
 } driver;
 
 const char *fuzz_way_name(int threads) {
@@ -105,6 +107,10 @@ static void add_stats(driver *d, const fuzz_worker *w) {
     d->sum.kernels += s->kernels;
     d->sum.elements += s->elements;
     if (s->peak_bytes > d->sum.peak_bytes) d->sum.peak_bytes = s->peak_bytes;
+    const vp__native_stats *n = &w->channel->native;
+    d->native.compiled += n->compiled;
+    d->native.loaded += n->loaded;
+    d->native.failed += n->failed;
 }
 
 static void print_stats(const driver *d, double seconds) {
@@ -126,6 +132,9 @@ static void print_stats(const driver *d, double seconds) {
         {"limit_waits", s->limit_waits},
         {"kernels", s->kernels},
         {"elements", s->elements},
+        {"compiled", d->native.compiled},
+        {"loaded", d->native.loaded},
+        {"not compiled", d->native.failed},
         {"peak_bytes", (uint64_t)s->peak_bytes},
     };
     printf("The net, over all programs and thread counts:\n");
@@ -262,6 +271,20 @@ static bool hangs(const fuzz_worker *w) {
            now > since && now - since > fuzz_time_limit();
 }
 
+static void end_well(driver *d, const fuzz_worker *w, int status) {
+    if (status == 0) return;
+    fuzz_result r = {.end = FUZZ_CRASHED, .extra = status};
+    printf("A worker (%s), with nothing left to do, %s\n", fuzz_way_name(w->threads),
+           fuzz_end_text(&r));
+    d->bad_ends++;
+}
+
+/* Another process goes on in place of one that has learned enough. */
+static void renew(driver *d, fuzz_worker *w) {
+    add_stats(d, w);
+    end_well(d, w, fuzz_worker_restart(w));
+}
+
 /* One round: everybody gets work, then we wait for somebody. False when all is done. */
 static bool turn(driver *d) {
     struct pollfd files[64 * FUZZ_WAYS];
@@ -288,6 +311,7 @@ static bool turn(driver *d) {
                 take_results(g, w);
                 g->busy[w] = false;
                 finish_way(d, g, w);
+                if (fuzz_worker_is_full(&g->worker[w])) renew(d, &g->worker[w]);
             } else if (hangs(&g->worker[w])) {
                 kill(g->worker[w].pid, SIGKILL);
                 bury(d, g, w, FUZZ_HUNG);
@@ -313,16 +337,11 @@ int fuzz_drive(const fuzz_options *o) {
             }
     while (turn(&d)) {}
     double seconds = (double)(fuzz_now() - d.start_ns) / 1e9;
-    uint64_t bad_ends = 0;
     for (int j = 0; j < o->jobs; j++)
         for (int w = 0; w < o->ways; w++) {
-            add_stats(&d, &d.groups[j].worker[w]);
-            int status = fuzz_worker_stop(&d.groups[j].worker[w]);
-            if (status == 0) continue;
-            fuzz_result r = {.end = FUZZ_CRASHED, .extra = status};
-            printf("A worker (%s), with nothing left to do, %s\n",
-                   fuzz_way_name(o->threads[w]), fuzz_end_text(&r));
-            bad_ends++;
+            fuzz_worker *worker = &d.groups[j].worker[w];
+            add_stats(&d, worker);
+            end_well(&d, worker, fuzz_worker_stop(worker));
         }
     free(d.groups);
     if (d.failed && !o->keep_going)
@@ -332,6 +351,6 @@ int fuzz_drive(const fuzz_options *o) {
                (unsigned long long)d.first_failed);
     print_stats(&d, seconds);
     printf("%llu passed, %llu failed\n", (unsigned long long)d.passed,
-           (unsigned long long)(d.failed + bad_ends));
-    return d.failed || bad_ends;
+           (unsigned long long)(d.failed + d.bad_ends));
+    return d.failed || d.bad_ends;
 }

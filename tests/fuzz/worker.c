@@ -48,6 +48,7 @@ static bool launch(fuzz_worker *w) {
     if (pipe2(request, O_CLOEXEC) || pipe2(reply, O_CLOEXEC)) return false;
     atomic_store_explicit(&w->channel->running, 0, memory_order_relaxed);
     memset(&w->channel->stats, 0, sizeof w->channel->stats);
+    memset(&w->channel->native, 0, sizeof w->channel->native);
     fflush(NULL);
     w->pid = fork();
     if (w->pid < 0) return false;
@@ -97,6 +98,10 @@ int fuzz_worker_restart(fuzz_worker *w) {
         exit(1);
     }
     return status;
+}
+
+bool fuzz_worker_is_full(const fuzz_worker *w) {
+    return w->channel->native.kernels > 700;
 }
 
 int fuzz_worker_stop(fuzz_worker *w) {
@@ -195,6 +200,7 @@ static void run_one(fuzz_channel *c, issuer *main, issuer *beside, uint64_t seed
     static int64_t settled;
     uint64_t hash = run_both(c, main, beside, seed);
     look_at_rest(&c->stats, settled);
+    vp__native_get_stats(&c->native);
     *result = (fuzz_result){.hash = hash, .end = FUZZ_RAN};
     if (c->stats.in_flight != 0) {
         result->end = FUZZ_NOT_EMPTY;

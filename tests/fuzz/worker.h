@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "jit/native.h"
 #include "program.h"
 
 enum { FUZZ_TEXT = 8 << 20 };
@@ -41,7 +42,9 @@ typedef struct {
     /* relaxed: the driver looks at them to find who hangs, and after a death. */
     _Atomic uint64_t running; /* the seed of the program in progress + 1; 0: none */
     _Atomic uint64_t since_ns;
-    vp_stats stats; /* of this process so far */
+    /* Of this process so far. */
+    vp_stats stats;
+    vp__native_stats native;
     /* The request: */
     uint64_t first;
     int count;
@@ -67,6 +70,9 @@ bool fuzz_worker_start(fuzz_worker *w, int threads);
 /* Starts another process after the last one has died or was killed; the channel's stats
  * begin again. Returns what waitpid said of the old one. */
 int fuzz_worker_restart(fuzz_worker *w);
+/* Whether the process has seen so many kernels that it will soon compile no more of them:
+ * what is known of native code is bounded, and random programs know no bounds. */
+bool fuzz_worker_is_full(const fuzz_worker *w);
 /* Lets the worker end by itself, as a leak checker needs it; returns its wait status. */
 int fuzz_worker_stop(fuzz_worker *w);
 /* Hands over the request in the channel; false when the process is gone. */

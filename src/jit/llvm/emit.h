@@ -43,6 +43,10 @@ typedef struct {
 /* Elements of a block; the reductions' blocks fit it. */
 enum { VP__EMIT_BLOCK = 1024 };
 
+/* Threads of a program's own may have small stacks; what needs more stays with the base
+ * kernels. */
+enum { VP__EMIT_STACK = 192 * 1024 };
+
 LLVMTypeRef vp__emit_element(vp__emitter *e, int type);
 LLVMTypeRef vp__emit_vector(vp__emitter *e, int type);
 LLVMValueRef vp__emit_splat(vp__emitter *e, LLVMValueRef scalar);
@@ -78,6 +82,8 @@ bool vp__emit_is_run(const vp__emitter *e, int leaf);
 /* Divides the body into stages; false without memory. */
 bool vp__stages_init(vp__emitter *e);
 void vp__stages_deinit(vp__emitter *e);
+/* What all blocks take of the stack. */
+size_t vp__stages_bytes(const vp__emitter *e);
 /* Between two stages: the calls of base kernels whose operands are there, for the n elements
  * of the block at x. */
 void vp__stages_call(vp__emitter *e, int stage, const LLVMValueRef *at, LLVMValueRef x,

@@ -43,6 +43,15 @@ static LLVMTargetMachineRef machine_for(const vp__machine *t, char **message) {
                                    LLVMCodeModelSmall);
 }
 
+/* What this emitter cannot do with a kernel, or NULL. */
+static const char *why_not(const vp__emitter *e) {
+    if (e->stages > 1 && e->form->kind == VP__FORM_COLS)
+        return "columns do not wait for base kernels";
+    if (vp__stages_bytes(e) > VP__EMIT_STACK)
+        return "its calls of base kernels need too much of the stack";
+    return NULL;
+}
+
 static LLVMMemoryBufferRef generate(const vp__ir *ir, const vp__form *form,
                                     const vp__machine *target, LLVMCodeGenFileType type,
                                     char **message) {
@@ -62,13 +71,11 @@ static LLVMMemoryBufferRef generate(const vp__ir *ir, const vp__form *form,
                      .module = module,
                      .builder = LLVMCreateBuilderInContext(context)};
     const bool ready = vp__stages_init(&e);
-    const bool possible = e.stages == 1 || form->kind != VP__FORM_COLS;
-    if (ready && possible) vp__emit_kernel(&e);
+    const char *beyond = !ready ? "out of memory" : why_not(&e);
+    if (!beyond) vp__emit_kernel(&e);
     char *wrong = NULL;
-    if (!ready)
-        *message = strdup("out of memory");
-    else if (!possible)
-        *message = strdup("columns do not wait for base kernels");
+    if (beyond)
+        *message = strdup(beyond);
     else if (getenv("VP_DEBUG_LLVM") &&
              LLVMVerifyModule(module, LLVMReturnStatusAction, &wrong))
         *message = strdup(wrong);

@@ -57,10 +57,30 @@ static bool is_in_place(const vp__emitter *e, int i) {
     return i < e->ir->nleaves && vp__emit_is_run(e, i);
 }
 
+static unsigned long long block_bytes(int type) {
+    return (VP__EMIT_BLOCK + 64ull) * (unsigned long long)vp__dtype[type].size;
+}
+
 static LLVMValueRef new_buffer(vp__emitter *e, int type) {
-    const unsigned long long bytes =
-        (VP__EMIT_BLOCK + 64ull) * (unsigned long long)vp__dtype[type].size;
-    return vp__emit_slot(e, LLVMArrayType2(LLVMInt8TypeInContext(e->context), bytes));
+    LLVMTypeRef byte = LLVMInt8TypeInContext(e->context);
+    return vp__emit_slot(e, LLVMArrayType2(byte, block_bytes(type)));
+}
+
+/* Whether some call takes the value as an operand that must be stored for it. */
+static bool is_argument(const vp__emitter *e, int i) {
+    if (is_in_place(e, i) || is_call(e->ir->instr[i].op)) return false;
+    for (int k = e->ir->nleaves; k < e->ir->n; k++)
+        for (int a = 0; a < vp__ir_arity(e->ir->instr[k].op); a++)
+            if (is_call(e->ir->instr[k].op) && e->ir->instr[k].arg[a] == i) return true;
+    return false;
+}
+
+size_t vp__stages_bytes(const vp__emitter *e) {
+    size_t bytes = 0;
+    for (int i = 0; i < e->ir->n; i++)
+        if (is_call(e->ir->instr[i].op) || is_argument(e, i))
+            bytes += block_bytes(e->ir->instr[i].type);
+    return bytes;
 }
 
 bool vp__stages_init(vp__emitter *e) {
