@@ -158,7 +158,7 @@ static const vp__plugin *plugin_get(void) {
 /* --- compiling ---------------------------------------------------------------------- */
 
 static char *text_of(const vp__ir *ir, const vp__form *form) {
-    static const char *const kinds[] = {"map", "rows", "chunk", "cols"};
+    static const char *const kinds[] = {"map", "rows", "chunk", "cols", "state"};
     static const char *const reads[] = {"run", "shared", "row", "plane"};
     _Static_assert(sizeof kinds / sizeof *kinds == VP__NFORMS, "one for each");
     _Static_assert(sizeof reads / sizeof *reads == VP__NREADS, "one for each");

@@ -177,17 +177,17 @@ static void tile_cols(maker *m) {
     const int x = p->nkept - 1, last = p->nloops - 1, nreduced = p->nloops - p->nkept;
     const vp__reduce_kernel *k = p->reduce;
     const int64_t lanes = k->lanes, width = m->dim[x];
-    const bool in_place = m->bare && nreduced == 1 &&
-                          vp__plan_strides(p, 0)[x] == (int64_t)1
-                                                           << vp__plan_operand(p)[0].lg;
-    if (p->numbers <= VP__REDUCE_BLOCK && in_place) {
+    const bool in_place = p->native || (m->bare && nreduced == 1 &&
+                                        vp__plan_strides(p, 0)[x] ==
+                                            (int64_t)1 << vp__plan_operand(p)[0].lg);
+    if (p->numbers <= VP__REDUCE_BLOCK && in_place && !p->native) {
         p->mode = VP__PLAN_COLS;
         tile_add(m, x, min64(width, MOST_ELEMENTS));
         tile_add(m, last, m->dim[last]);
         return;
     }
     if (p->numbers <= VP__REDUCE_BLOCK && width * p->numbers <= m->elements &&
-        nreduced < VP__TILE_LOOPS - 1) {
+        nreduced < VP__TILE_LOOPS - 1 && !p->native) {
         p->mode = VP__PLAN_COLS;
         tile_add(m, x, width);
         for (int d = last; d >= p->nkept; d--) tile_add(m, d, m->dim[d]);
@@ -204,7 +204,7 @@ static void tile_cols(maker *m) {
     int64_t cols, rows;
     if (in_place) {
         cols = min64(width, max64(STATE_BUDGET / each, ROWS_MIN));
-        rows = 32;
+        rows = p->native ? VP__REDUCE_BLOCK : 32;
     } else if (m->elements / width >= (lanes > 4 ? lanes : 4)) {
         cols = width;
         rows = m->elements / cols;

@@ -103,7 +103,7 @@ typedef struct {
 struct vp__plan {
     const vp__kernels *kernels;
     const vp__reduce_kernel *reduce;
-    vp__native_fn native; /* of DIRECT; of ROW_CHUNKS, or NULL */
+    vp__native_fn native; /* of DIRECT; of ROW_CHUNKS and COL_CHUNKS, or NULL */
     vp__native_fn body;   /* the whole body on a tile, or NULL: step by step */
     int64_t pieces;
     int64_t tiles;            /* of the kept grid */
@@ -228,6 +228,8 @@ void vp__copy_range(const vp__kernels *k, int lg, char *dst, const char *src,
 void vp__run_direct(vp__run *r, int64_t piece);
 void vp__run_chunk(vp__run *r, char *state, int64_t state_bytes, int64_t n,
                    int64_t outputs);
+/* With COL_CHUNKS: folds rows first… of a block into the states of the tile's columns. */
+void vp__run_state(vp__run *r, char *state, int64_t first, int64_t rows, int64_t cols);
 /* And the body of a tile whose leaves are loaded. */
 void vp__run_native_body(vp__run *r);
 

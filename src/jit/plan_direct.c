@@ -48,7 +48,8 @@ static bool find_nest(const vp__plan *p, const vp__kernel *k, const vp__space *l
     const bool tree = vp__dtype[k->reduce_type].cls == VP__CLASS_F;
     if (l->kept[kept]->reading < l->reduced[0]->reading && dim[kept] >= COLS_MIN) {
         *n = (nest){VP__FORM_COLS, (uint8_t)kept, p->nkept, loop_or_none(kept - 1)};
-        return !tree || p->numbers <= VP__REDUCE_BLOCK;
+        if (tree) n->kind = VP__FORM_STATE;
+        return true;
     }
     *n = (nest){VP__FORM_ROWS, p->nkept, loop_or_none(kept), loop_or_none(kept - 1)};
     return p->numbers >= LEAST_REDUCED;
@@ -117,7 +118,7 @@ bool vp__plan_direct(vp__plan *p, const vp__exec_args *args, const vp__space *l,
     p->nest[0] = n.x;
     p->nest[1] = n.y;
     p->nest[2] = n.z;
-    if (!p->native || chunks) return false;
+    if (!p->native || chunks || n.kind == VP__FORM_STATE) return false;
     p->mode = VP__PLAN_DIRECT;
     cut(p, &n, piece_elements);
     return true;
@@ -183,6 +184,16 @@ static void call_place(call *c, const vp__run *r) {
     const int out = p->noperands - 1;
     for (int o = 0; o < out; o++) c->ptr[operand[o].value] = r->at[o];
     c->ptr[p->nleaves] = r->at[out];
+}
+
+void vp__run_state(vp__run *r, char *state, int64_t first, int64_t rows, int64_t cols) {
+    const vp__plan *p = r->plan;
+    call c;
+    call_init(&c, p);
+    call_place(&c, r);
+    c.ptr[p->nleaves] = state;
+    c.row[p->nleaves] = cols << p->in_lg;
+    p->native(c.ptr, c.row, c.outer, cols, rows, first);
 }
 
 void vp__run_chunk(vp__run *r, char *state, int64_t state_bytes, int64_t n,

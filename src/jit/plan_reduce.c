@@ -284,15 +284,22 @@ static char *reduce_col_chunks(vp__run *r, counter *c, int64_t lo, int64_t hi) {
     for (int64_t base = lo; base < hi;) {
         const int64_t left = min64(hi - base, r->dim[last] - r->index[last]);
         const int64_t rows = r->count[last] = min64(r->step[last], left);
-        vp__run_body(r);
-        const int64_t row = row_bytes(r);
-        const char *x = r->ptr[p->result];
-        for (int64_t end = base + rows; base < end;) {
+        if (!p->native) vp__run_body(r);
+        const int64_t row = p->native ? 0 : row_bytes(r);
+        const char *x = p->native ? NULL : r->ptr[p->result];
+        for (int64_t end = base + rows, done = 0; base < end;) {
             const int64_t into = base % VP__REDUCE_BLOCK;
             const int64_t n = min64(VP__REDUCE_BLOCK - into, end - base);
             if (into == 0) slot = p->state_is_result ? results_at(r) : counter_slot(c);
-            k->block_cols(slot, x, row, n, cols, base);
-            x += n * row;
+            if (p->native) {
+                move_leaves(r, last, done);
+                vp__run_state(r, slot, into, n, cols);
+                move_leaves(r, last, -done);
+            } else {
+                k->block_cols(slot, x, row, n, cols, base);
+                x += n * row;
+            }
+            done += n;
             base += n;
             if (into + n == VP__REDUCE_BLOCK || base == hi) counter_push(c, slot);
         }

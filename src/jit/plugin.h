@@ -20,6 +20,8 @@ typedef enum {
     VP__FORM_CHUNK, /* the same, but out gets the lanes' state, for merging */
     VP__FORM_COLS,  /* out[z][x] = reduction of body over y, at most a block of it where
                        the tree is not free */
+    VP__FORM_STATE, /* rows z to z + y of a block of body, folded into the states of its
+                       columns; only where the tree is not free */
     VP__NFORMS
 } vp__form_kind;
 

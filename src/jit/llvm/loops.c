@@ -418,36 +418,6 @@ static bool is_light(const vp__emitter *e) {
     return !has_calls(e) && e->ir->n - e->ir->nleaves <= 12;
 }
 
-/* Several blocks side by side, for their additions to overlap; from `from` as far as they
- * go. Returns the count of blocks, and where it stopped. */
-static LLVMValueRef side_by_side(vp__emitter *e, LLVMValueRef *at, const counter *c,
-                                 LLVMValueRef to, LLVMValueRef *stop) {
-    enum { BLOCKS = 8, SHIFT = 3 };
-    const int64_t span = BLOCKS * VP__REDUCE_BLOCK;
-    LLVMValueRef last = whole_vectors(e, to, span), count = zero(e);
-    *stop = last;
-    loop s;
-    begin(e, &s, zero(e), last, span, 1, &count);
-    LLVMValueRef acc[BLOCKS];
-    for (int j = 0; j < BLOCKS; j++) acc[j] = identity(e);
-    loop k;
-    begin(e, &k, zero(e), vp__emit_int(e, VP__REDUCE_BLOCK), e->width, BLOCKS, acc);
-    LLVMValueRef from = LLVMBuildAdd(e->builder, s.i, k.i, "");
-    for (int j = 0; j < BLOCKS; j++) {
-        LLVMValueRef x =
-            LLVMBuildAdd(e->builder, from, vp__emit_int(e, j * VP__REDUCE_BLOCK), "");
-        acc[j] = fold(e, k.carried[j], body_at(e, at, x, NULL).re);
-    }
-    end(e, &k, acc);
-    for (int j = 0; j < BLOCKS; j++) acc[j] = k.carried[j];
-    for (int step = 1; step < BLOCKS; step *= 2)
-        for (int j = 0; j < BLOCKS; j += 2 * step)
-            acc[j] = fold(e, acc[j], acc[j + step]);
-    LLVMValueRef next = push(e, c, s.carried[0], acc[0], SHIFT);
-    end(e, &s, &next);
-    return s.carried[0];
-}
-
 /* The blocks from `from` to `to`, one by one; returns the new count. */
 static LLVMValueRef push_blocks(vp__emitter *e, LLVMValueRef *at, const counter *c,
                                 LLVMValueRef from, LLVMValueRef to, LLVMValueRef count) {
@@ -472,7 +442,6 @@ static LLVMValueRef tree_state(vp__emitter *e, LLVMValueRef *at, const counter *
         end(e, &block, &next);
         count = block.carried[0];
     } else {
-        if (is_light(e)) count = side_by_side(e, at, c, n, &from);
         count = push_blocks(e, at, c, from, n, count);
     }
     return fold_counter(e, c, count);
@@ -509,12 +478,14 @@ static LLVMValueRef free_state(vp__emitter *e, LLVMValueRef *at, LLVMValueRef n)
 
 /* --- rows together ------------------------------------------------------------------ */
 
-/* Rows that read a run together: each of its vectors is loaded once for all of them, and
- * their accumulators hide each other's latency. The last rows repeat themselves where there
- * are fewer. */
+/* Rows of a short body: one at a time, or, where they read a run together, several, so that
+ * each of its vectors is loaded once for all of them. The last rows repeat themselves where
+ * there are fewer. Blocks follow each other, because memory likes to be read in order, and
+ * each is short enough for the CPU to work on several at once by itself. */
 enum { TOGETHER = 4 };
 
 typedef struct {
+    int n; /* rows */
     LLVMValueRef at[TOGETHER][VP__KERNEL_LEAVES + 1];
     vp__lanes fixed[TOGETHER][VP__KERNEL_LEAVES]; /* what each row has one element of */
     counter c[TOGETHER];
@@ -523,7 +494,7 @@ typedef struct {
 static void group_values(vp__emitter *e, const row_group *g, LLVMValueRef x,
                          LLVMValueRef mask, LLVMValueRef *value) {
     vp__emit_move(e, g->at[0], x, mask);
-    for (int j = 0; j < TOGETHER; j++) {
+    for (int j = 0; j < g->n; j++) {
         vp__emit_turn(e, g->at[j]);
         for (int i = 0; i < e->ir->nleaves; i++)
             if (e->form->read[i] == VP__READ_ROW) e->value[i] = g->fixed[j][i];
@@ -538,27 +509,27 @@ static void group_some(vp__emitter *e, const row_group *g, LLVMValueRef from,
     LLVMValueRef value[TOGETHER], before[TOGETHER];
     LLVMValueRef n = LLVMBuildSub(b, to, from, "");
     LLVMValueRef whole = LLVMBuildAdd(b, from, whole_vectors(e, n, e->width), "");
-    for (int j = 0; j < TOGETHER; j++) state[j] = identity(e);
+    for (int j = 0; j < g->n; j++) state[j] = identity(e);
     loop x;
-    begin(e, &x, from, whole, e->width, TOGETHER, state);
+    begin(e, &x, from, whole, e->width, g->n, state);
     group_values(e, g, x.i, NULL, value);
-    for (int j = 0; j < TOGETHER; j++) state[j] = fold(e, x.carried[j], value[j]);
+    for (int j = 0; j < g->n; j++) state[j] = fold(e, x.carried[j], value[j]);
     end(e, &x, state);
-    for (int j = 0; j < TOGETHER; j++) before[j] = x.carried[j];
+    for (int j = 0; j < g->n; j++) before[j] = x.carried[j];
     branch tail;
     when(e, &tail, less(e, whole, to));
     LLVMValueRef mask = mask_below(e, LLVMBuildSub(b, to, whole, ""));
     group_values(e, g, whole, mask, value);
-    for (int j = 0; j < TOGETHER; j++)
+    for (int j = 0; j < g->n; j++)
         state[j] =
             fold(e, before[j], LLVMBuildSelect(b, mask, value[j], identity(e), ""));
-    done(e, &tail, TOGETHER, state, before);
+    done(e, &tail, g->n, state, before);
 }
 
 static LLVMValueRef group_push(vp__emitter *e, const row_group *g, LLVMValueRef count,
                                const LLVMValueRef *state, int shift) {
     LLVMValueRef next = count;
-    for (int j = 0; j < TOGETHER; j++) next = push(e, &g->c[j], count, state[j], shift);
+    for (int j = 0; j < g->n; j++) next = push(e, &g->c[j], count, state[j], shift);
     return next;
 }
 
@@ -577,18 +548,18 @@ static LLVMValueRef group_spans(vp__emitter *e, const row_group *g, LLVMValueRef
     LLVMValueRef block = vp__emit_int(e, VP__REDUCE_BLOCK);
     LLVMValueRef from = LLVMBuildAdd(b, s.i, times(e, k.i, block), "");
     LLVMValueRef value[TOGETHER];
-    for (int j = 0; j < TOGETHER; j++) state[j] = identity(e);
+    for (int j = 0; j < g->n; j++) state[j] = identity(e);
     loop x;
-    begin(e, &x, from, LLVMBuildAdd(b, from, block, ""), e->width, TOGETHER, state);
+    begin(e, &x, from, LLVMBuildAdd(b, from, block, ""), e->width, g->n, state);
     group_values(e, g, x.i, NULL, value);
-    for (int j = 0; j < TOGETHER; j++) state[j] = fold(e, x.carried[j], value[j]);
+    for (int j = 0; j < g->n; j++) state[j] = fold(e, x.carried[j], value[j]);
     end(e, &x, state);
-    for (int j = 0; j < TOGETHER; j++) {
+    for (int j = 0; j < g->n; j++) {
         LLVMValueRef i = LLVMBuildAdd(b, k.i, vp__emit_int(e, j * BLOCKS), "");
         LLVMBuildStore(b, x.carried[j], LLVMBuildGEP2(b, vector, slot, &i, 1, ""));
     }
     end(e, &k, NULL);
-    for (int j = 0; j < TOGETHER; j++) {
+    for (int j = 0; j < g->n; j++) {
         for (int i = 0; i < BLOCKS; i++) {
             LLVMValueRef at = vp__emit_int(e, j * BLOCKS + i);
             all[i] =
@@ -613,7 +584,7 @@ static void group_tree(vp__emitter *e, const row_group *g, LLVMValueRef slot,
     group_some(e, g, k.i, least(e, after, n), state);
     LLVMValueRef next = group_push(e, g, k.carried[0], state, 0);
     end(e, &k, &next);
-    for (int j = 0; j < TOGETHER; j++) state[j] = fold_counter(e, &g->c[j], k.carried[0]);
+    for (int j = 0; j < g->n; j++) state[j] = fold_counter(e, &g->c[j], k.carried[0]);
 }
 
 static void store_state(vp__emitter *e, LLVMValueRef state, LLVMValueRef at,
@@ -623,15 +594,15 @@ static void store_state(vp__emitter *e, LLVMValueRef state, LLVMValueRef at,
     LLVMSetAlignment(LLVMBuildStore(e->builder, state, at), vp__dtype[type].size);
 }
 
-static void emit_groups(vp__emitter *e, const operands *o, bool finish) {
+static void emit_groups(vp__emitter *e, const operands *o, int rows, bool finish) {
     LLVMBuilderRef b = e->builder;
     LLVMTypeRef vector = vp__emit_vector(e, e->ir->reduce_type);
     const bool tree = is_tree(e->ir);
-    row_group g;
+    row_group g = {.n = rows};
     LLVMValueRef slot = NULL, state[TOGETHER];
     if (tree) {
-        slot = vp__emit_slot(e, LLVMArrayType2(vector, 8 * TOGETHER));
-        for (int j = 0; j < TOGETHER; j++)
+        slot = vp__emit_slot(e, LLVMArrayType2(vector, 8ull * (unsigned)rows));
+        for (int j = 0; j < rows; j++)
             g.c[j].levels = vp__emit_slot(e, LLVMArrayType2(vector, LEVELS));
     }
     loop z, y;
@@ -639,8 +610,8 @@ static void emit_groups(vp__emitter *e, const operands *o, bool finish) {
     go_to(e, o, NULL, z.i, g.at[0]);
     load_fixed(e, g.at[0], VP__READ_PLANE);
     LLVMValueRef last = LLVMBuildSub(b, o->y, vp__emit_int(e, 1), "");
-    begin(e, &y, zero(e), o->y, TOGETHER, 0, NULL);
-    for (int j = 0; j < TOGETHER; j++) {
+    begin(e, &y, zero(e), o->y, rows, 0, NULL);
+    for (int j = 0; j < rows; j++) {
         LLVMValueRef row = LLVMBuildAdd(b, y.i, vp__emit_int(e, j), "");
         go_to(e, o, least(e, row, last), z.i, g.at[j]);
         load_fixed(e, g.at[j], VP__READ_ROW);
@@ -650,7 +621,7 @@ static void emit_groups(vp__emitter *e, const operands *o, bool finish) {
         group_tree(e, &g, slot, o->x, state);
     else
         group_some(e, &g, zero(e), o->x, state);
-    for (int j = 0; j < TOGETHER; j++)
+    for (int j = 0; j < rows; j++)
         store_state(e, state[j], g.at[j][e->ir->nleaves], finish);
     end(e, &y, NULL);
     end(e, &z, NULL);
@@ -660,12 +631,13 @@ static bool reads_together(const vp__emitter *e) {
     bool shares = false;
     for (int i = 0; i < e->ir->nleaves; i++)
         shares |= e->form->read[i] == VP__READ_SHARED;
-    return shares && is_light(e);
+    return shares;
 }
 
 static void emit_rows(vp__emitter *e, const operands *o, bool finish) {
-    if (reads_together(e)) {
-        emit_groups(e, o, finish);
+    const int together = reads_together(e) ? TOGETHER : 1;
+    if (is_light(e) && (is_tree(e->ir) || together > 1)) {
+        emit_groups(e, o, together, finish);
         return;
     }
     LLVMValueRef at[VP__KERNEL_LEAVES + 1];
@@ -768,6 +740,50 @@ static void emit_cols(vp__emitter *e, const operands *o) {
     end(e, &z, NULL);
 }
 
+/* The states of columns: row y of a block is folded into lane y of their state, which has a
+ * row of all columns for each lane. o->z is the number of the first row in its block. */
+static void emit_state(vp__emitter *e, const operands *o) {
+    LLVMBuilderRef b = e->builder;
+    const int type = e->ir->reduce_type, out = e->ir->nleaves;
+    const int lanes = 64 / vp__dtype[type].size;
+    LLVMValueRef at[VP__KERNEL_LEAVES + 1], state[VP__KERNEL_LEAVES + 1];
+    memcpy(state, o->ptr, sizeof state);
+    load_fixed(e, state, VP__READ_PLANE);
+    branch fresh;
+    loop y, x;
+    when(e, &fresh, LLVMBuildICmp(b, LLVMIntEQ, o->z, zero(e), ""));
+    begin(e, &y, zero(e), vp__emit_int(e, lanes), 1, 0, NULL);
+    state[out] = moved(e, o->ptr[out], times(e, y.i, o->row[out]));
+    begin(e, &x, zero(e), o->x, e->width, 0, NULL);
+    LLVMValueRef mask = mask_below(e, LLVMBuildSub(b, o->x, x.i, ""));
+    store_at(e, state, x.i, mask, (vp__lanes){identity(e), NULL});
+    end(e, &x, NULL);
+    end(e, &y, NULL);
+    done(e, &fresh, 0, NULL, NULL);
+    begin(e, &y, zero(e), o->y, 1, 0, NULL);
+    LLVMValueRef number = LLVMBuildAdd(b, y.i, o->z, "");
+    LLVMValueRef lane = LLVMBuildAnd(b, number, vp__emit_int(e, lanes - 1), "");
+    go_to(e, o, y.i, NULL, at);
+    at[out] = moved(e, o->ptr[out], times(e, lane, o->row[out]));
+    load_fixed(e, at, VP__READ_ROW);
+    LLVMValueRef whole = whole_vectors(e, o->x, e->width);
+    LLVMValueRef size = vp__emit_int(e, vp__dtype[type].size);
+    begin(e, &x, zero(e), whole, e->width, 0, NULL);
+    LLVMValueRef v = body_at(e, at, x.i, NULL).re;
+    LLVMValueRef old =
+        vp__emit_load(e, type, moved(e, at[out], times(e, x.i, size)), NULL).re;
+    store_at(e, at, x.i, NULL, (vp__lanes){fold(e, old, v), NULL});
+    end(e, &x, NULL);
+    branch tail;
+    when(e, &tail, less(e, whole, o->x));
+    mask = mask_below(e, LLVMBuildSub(b, o->x, whole, ""));
+    v = body_at(e, at, whole, mask).re;
+    old = vp__emit_load(e, type, moved(e, at[out], times(e, whole, size)), mask).re;
+    store_at(e, at, whole, mask, (vp__lanes){fold(e, old, v), NULL});
+    done(e, &tail, 0, NULL, NULL);
+    end(e, &y, NULL);
+}
+
 /* --- the function ------------------------------------------------------------------- */
 
 static int lanes_of(const vp__emitter *e) {
@@ -810,6 +826,7 @@ void vp__emit_kernel(vp__emitter *e) {
     case VP__FORM_ROWS: emit_rows(e, &o, true); break;
     case VP__FORM_CHUNK: emit_rows(e, &o, false); break;
     case VP__FORM_COLS: emit_cols(e, &o); break;
+    case VP__FORM_STATE: emit_state(e, &o); break;
     case VP__NFORMS: break;
     }
     LLVMBuildRetVoid(e->builder);

@@ -45,7 +45,8 @@ static LLVMTargetMachineRef machine_for(const vp__machine *t, char **message) {
 
 /* What this emitter cannot do with a kernel, or NULL. */
 static const char *why_not(const vp__emitter *e) {
-    if (e->stages > 1 && e->form->kind == VP__FORM_COLS)
+    const int kind = e->form->kind;
+    if (e->stages > 1 && (kind == VP__FORM_COLS || kind == VP__FORM_STATE))
         return "columns do not wait for base kernels";
     if (vp__stages_bytes(e) > VP__EMIT_STACK)
         return "its calls of base kernels need too much of the stack";

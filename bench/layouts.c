@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The same arithmetic in many layouts, on one thread: base kernels, native code, and a plain
+ * loop in C compiled for this machine. Native code must never be slower than the base
+ * kernels, and no more than half as much again slower than C.
+ *
+ *     bench-layouts [row …]      microseconds; best of many, interleaved
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "vproc.h"
+
+enum { N = 1000, M = 100, TURNS = 40 };
+
+static double now_us(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+/* --- the arrays ------------------------------------------------------------------------ */
+
+static double a[N * N], b[N * N], c[N * N], r[N];
+static float f[N * N];
+static int32_t i32[N * N];
+static int8_t i8[N * N], j8[N * N], k8[N * N];
+
+static void fill(void) {
+    for (int i = 0; i < N * N; i++) {
+        a[i] = i % 977 * 0.25;
+        b[i] = i % 1009 * 0.5;
+        f[i] = (float)(i % 31);
+        i32[i] = i % 101;
+        i8[i] = (int8_t)i;
+        j8[i] = (int8_t)(i * 7);
+    }
+    for (int i = 0; i < N; i++) r[i] = i;
+}
+
+/* --- in C ------------------------------------------------------------------------------ */
+
+static void c_map(void) {
+    for (int i = 0; i < N * N; i++) c[i] = a[i] * b[i] + a[i];
+}
+static void c_turned(void) {
+    enum { B = 16 };
+    for (int i0 = 0; i0 < N; i0 += B)
+        for (int j0 = 0; j0 < N; j0 += B)
+            for (int i = i0; i < i0 + B && i < N; i++)
+                for (int j = j0; j < j0 + B && j < N; j++)
+                    c[i * N + j] = a[i * N + j] * 2 + b[j * N + i];
+}
+static void c_stride(void) {
+    for (int i = 0; i < N / 2; i++)
+        for (int j = 0; j < N / 2; j++)
+            c[i * (N / 2) + j] = a[2 * i * N + 2 * j] * 2 + b[2 * i * N + 2 * j];
+}
+static void c_row(void) {
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++) c[i * N + j] = a[i * N + j] + r[j] * 2;
+}
+static void c_column(void) {
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++) c[i * N + j] = a[i * N + j] + r[i] * 2;
+}
+static void c_first(void) {
+    memset(c, 0, N * sizeof *c);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++) c[j] += a[i * N + j] * b[i * N + j];
+}
+static void c_last(void) {
+    for (int i = 0; i < N; i++) {
+        double s[8] = {0};
+        for (int j = 0; j < N; j += 8)
+            for (int l = 0; l < 8; l++) s[l] += a[i * N + j + l] * b[i * N + j + l];
+        c[i] = s[0] + s[1] + s[2] + s[3] + s[4] + s[5] + s[6] + s[7];
+    }
+}
+static void c_middle(void) {
+    memset(c, 0, M * M * sizeof *c);
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < M; j++)
+            for (int k = 0; k < M; k++)
+                c[i * M + k] += a[(i * M + j) * M + k] * b[(i * M + j) * M + k];
+}
+static void c_several(void) {
+    memset(c, 0, M * sizeof *c);
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < M; j++) {
+            double s[4] = {0};
+            for (int k = 0; k < M; k += 4)
+                for (int l = 0; l < 4; l++)
+                    s[l] += a[(i * M + j) * M + k + l] * b[(i * M + j) * M + k + l];
+            c[j] += s[0] + s[1] + s[2] + s[3];
+        }
+}
+static void c_all(void) {
+    double s[32] = {0}, all = 0;
+    for (int i = 0; i < N * N; i += 32)
+        for (int l = 0; l < 32; l++) s[l] += a[i + l] * b[i + l];
+    for (int l = 0; l < 32; l++) all += s[l];
+    c[0] = all;
+}
+static void c_mixed(void) {
+    for (int i = 0; i < N * N; i++) c[i] = (double)f[i] * (double)i32[i] + a[i];
+}
+static void c_bytes(void) {
+    for (int i = 0; i < N * N; i++) k8[i] = (int8_t)(i8[i] * j8[i] + i8[i]);
+}
+static void c_where(void) {
+    for (int i = 0; i < N * N; i++) c[i] = a[i] < b[i] ? a[i] + 1 : b[i];
+}
+
+/* --- on the processor -------------------------------------------------------------------- */
+
+static vp_array A, B, AF, BF, A3, B3, R, RC, F, I, I8, J8;
+
+static void name_arrays(void) {
+    A = vp_let(vp_from(VP_F64, vp_shape(N, N), a));
+    B = vp_let(vp_from(VP_F64, vp_shape(N, N), b));
+    AF = vp_let(vp_from(VP_F64, vp_fshape(N, N), a));
+    BF = vp_let(vp_from(VP_F64, vp_fshape(N, N), b));
+    A3 = vp_let(vp_from(VP_F64, vp_shape(M, M, M), a));
+    B3 = vp_let(vp_from(VP_F64, vp_shape(M, M, M), b));
+    R = vp_let(vp_from(VP_F64, vp_shape(N), r));
+    RC = vp_let(vp_from(VP_F64, vp_shape(N, 1), r));
+    F = vp_let(vp_from(VP_F32, vp_shape(N, N), f));
+    I = vp_let(vp_from(VP_I32, vp_shape(N, N), i32));
+    I8 = vp_let(vp_from(VP_I8, vp_shape(N, N), i8));
+    J8 = vp_let(vp_from(VP_I8, vp_shape(N, N), j8));
+}
+
+static vp_expr every_other(vp_array x) {
+    return vp_get(x, vp_range_step(0, N, 2), vp_range_step(0, N, 2));
+}
+
+static vp_expr v_map(void) { return vp_add(vp_mul(A, B), A); }
+static vp_expr v_columns(void) { return vp_add(vp_mul(AF, BF), AF); }
+static vp_expr v_turned(void) { return vp_add(vp_mul(A, 2.0), vp_transpose(B)); }
+static vp_expr v_stride(void) {
+    return vp_add(vp_mul(every_other(A), 2.0), every_other(B));
+}
+static vp_expr v_row(void) { return vp_add(A, vp_mul(R, 2.0)); }
+static vp_expr v_column(void) { return vp_add(A, vp_mul(RC, 2.0)); }
+static vp_expr v_first(void) { return vp_sum(vp_mul(A, B), 0); }
+static vp_expr v_last(void) { return vp_sum(vp_mul(A, B), 1); }
+static vp_expr v_middle(void) { return vp_sum(vp_mul(A3, B3), 1); }
+static vp_expr v_several(void) { return vp_sum(vp_mul(A3, B3), vp_axes(0, 2)); }
+static vp_expr v_all(void) { return vp_sum(vp_mul(A, B)); }
+static vp_expr v_mixed(void) { return vp_add(vp_mul(F, I), A); }
+static vp_expr v_bytes(void) { return vp_add(vp_mul(I8, J8), I8); }
+static vp_expr v_where(void) { return vp_where(vp_lt(A, B), vp_add(A, 1.0), B); }
+
+static const struct {
+    const char *name;
+    void (*in_c)(void);
+    vp_expr (*on_vproc)(void);
+} rows[] = {
+    {"a*b + a, row-major", c_map, v_map},
+    {"a*b + a, column-major", c_map, v_columns},
+    {"2a + transposed b", c_turned, v_turned},
+    {"every other row and column", c_stride, v_stride},
+    {"a + broadcast row", c_row, v_row},
+    {"a + broadcast column", c_column, v_column},
+    {"sum(a*b) over the first axis", c_first, v_first},
+    {"sum(a*b) over the last axis", c_last, v_last},
+    {"sum(a*b) over the middle of three", c_middle, v_middle},
+    {"sum(a*b) over first and last", c_several, v_several},
+    {"sum(a*b) over everything", c_all, v_all},
+    {"float32 * int32 + float64", c_mixed, v_mixed},
+    {"int8 a*b + a", c_bytes, v_bytes},
+    {"where(a < b, a + 1, b)", c_where, v_where},
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+/* One process measures all rows with the settings it was started with. */
+static void measure(double *best) {
+    vp_scope s = vp_begin();
+    name_arrays();
+    vp_array out = vp_let(vp_zeros(VP_F64, vp_shape(1)));
+    for (int i = 0; i < ROWS; i++) best[i] = 1e18;
+    for (int turn = 0; turn < TURNS; turn++)
+        for (int i = 0; i < ROWS; i++) {
+            vp_sync();
+            double t = now_us();
+            for (int k = 0; k < 3; k++) vp_set(out, rows[i].on_vproc());
+            vp_sync();
+            t = (now_us() - t) / 3;
+            if (t < best[i]) best[i] = t;
+        }
+    vp_end(s);
+}
+
+static void in_child(const char *jit, double *best) {
+    int pipes[2];
+    if (pipe(pipes)) exit(1);
+    fflush(stdout);
+    if (fork() == 0) {
+        setenv("VP_JIT", jit, 1);
+        setenv("VP_THREADS", "1", 1);
+        measure(best);
+        _exit(write(pipes[1], best, ROWS * sizeof *best) < 0);
+    }
+    close(pipes[1]);
+    if (read(pipes[0], best, ROWS * sizeof *best) < 0) exit(1);
+    close(pipes[0]);
+    wait(NULL);
+}
+
+int main(void) {
+    fill();
+    double base[ROWS], native[ROWS], in_c[ROWS];
+    in_child("off", base);
+    in_child("on", native);
+    for (int i = 0; i < ROWS; i++) {
+        in_c[i] = 1e18;
+        for (int turn = 0; turn < TURNS; turn++) {
+            double t = now_us();
+            rows[i].in_c();
+            t = now_us() - t;
+            if (t < in_c[i]) in_c[i] = t;
+        }
+    }
+    printf("%-36s %9s %9s %9s   native/base  native/C\n", "µs, one thread", "base",
+           "native", "C");
+    for (int i = 0; i < ROWS; i++)
+        printf("%-36s %9.1f %9.1f %9.1f   %8.2f %12.2f%s\n", rows[i].name, base[i],
+               native[i], in_c[i], native[i] / base[i], native[i] / in_c[i],
+               native[i] > 1.5 * in_c[i]    ? "  slow"
+               : native[i] > 1.05 * base[i] ? "  slower than base"
+                                            : "");
+    return 0;
+}
