@@ -11,6 +11,8 @@
 typedef struct {
     uint64_t half[2];
 } sixteen;
+/* A complex64 is aligned as its components are. */
+typedef uint64_t eight __attribute__((aligned(4), may_alias));
 
 /* Copies n rows of m elements; s and d are the steps within a row, S and D between
  * rows. */
@@ -24,7 +26,7 @@ typedef struct {
 COPY_ROWS(copy_1, uint8_t)
 COPY_ROWS(copy_2, uint16_t)
 COPY_ROWS(copy_4, uint32_t)
-COPY_ROWS(copy_8, uint64_t)
+COPY_ROWS(copy_8, eight)
 COPY_ROWS(copy_16, sixteen)
 
 /* Turning a table: m elements that follow each other in the source lie D apart in the
@@ -98,12 +100,12 @@ static inline void turn_four(char *to, int64_t D, const char *from, int64_t S) {
 COPY_TURNED_REST(turn_1, uint8_t)
 COPY_TURNED_REST(turn_2, uint16_t)
 COPY_TURNED_REST(turn_4, uint32_t)
-COPY_TURNED_REST(turn_8, uint64_t)
+COPY_TURNED_REST(turn_8, eight)
 COPY_TURNED_REST(turn_16, sixteen)
 COPY_TURNED(turn_1, uint8_t, 1, turn_one_1)
 COPY_TURNED(turn_2, uint16_t, 1, turn_one_2)
 COPY_TURNED(turn_4, uint32_t, 4, turn_four)
-COPY_TURNED(turn_8, uint64_t, 2, turn_two)
+COPY_TURNED(turn_8, eight, 2, turn_two)
 COPY_TURNED(turn_16, sixteen, 1, turn_one_16)
 
 static void copy_turned(int lg, char *to, int64_t D, const char *from, int64_t S,

@@ -9,7 +9,10 @@ typedef struct {
     uint64_t half[2];
 } pair;
 
-/* Elements are only aligned as their own type: a pair has the alignment of complex128. */
+typedef uint64_t eight __attribute__((aligned(4), may_alias));
+
+/* Elements are only aligned as their own type: a pair has the alignment of complex128, and
+ * what has eight bytes may be a complex64. */
 #define VP__MOVES(type)                                                                  \
     static void fill_##type(void *out, const void *element, int64_t n) {                 \
         type *o = out;                                                                   \
@@ -41,7 +44,7 @@ typedef struct {
 VP__MOVES(uint8_t)
 VP__MOVES(uint16_t)
 VP__MOVES(uint32_t)
-VP__MOVES(uint64_t)
+VP__MOVES(eight)
 VP__MOVES(pair)
 
 #define VP__ENTER(log2, type)                                                            \
@@ -53,7 +56,7 @@ void VP__ISA(vp__kernels_fill_move)(vp__kernels *k) {
     VP__ENTER(0, uint8_t);
     VP__ENTER(1, uint16_t);
     VP__ENTER(2, uint32_t);
-    VP__ENTER(3, uint64_t);
+    VP__ENTER(3, eight);
     VP__ENTER(4, pair);
 }
 
