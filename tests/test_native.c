@@ -501,7 +501,7 @@ static void check_reductions(const char *isa) {
     problem *p = calloc(1, sizeof *p);
     for (int r = 0; r < 4; r++)
         for (int t = 0; t < VP__NDTYPES; t++)
-            for (int kind = VP__FORM_ROWS; kind < VP__NFORMS; kind++) {
+            for (int kind = VP__FORM_ROWS; kind < VP__FORM_STATE; kind++) {
                 if (is_left_out()) continue;
                 p->kernel = (vp__kernel){.nleaves = 1};
                 p->kernel.leaf[0].dtype = (uint8_t)t;
@@ -535,7 +535,7 @@ static void check_random(const char *isa, uint64_t first, int count) {
         seed = (first * 1000003 + (uint64_t)i) * 0x9e3779b97f4a7c15u | 1;
         for (int j = 0; j < 8; j++) draw();
         draw_body(&p->kernel, 2 + draw_below(7));
-        const int kind = draw_below(2) ? VP__FORM_MAP : draw_below(VP__NFORMS);
+        const int kind = draw_below(2) ? VP__FORM_MAP : draw_below(VP__FORM_STATE);
         if (kind != VP__FORM_MAP && !set_reduction(&p->kernel, reductions[draw_below(4)],
                                                    (vp_dtype)p->kernel.result))
             continue;
@@ -550,7 +550,7 @@ static void check_random(const char *isa, uint64_t first, int count) {
 static void check_large(const char *isa) {
     begin(isa, 4);
     problem *p = calloc(1, sizeof *p);
-    for (int kind = 0; kind < VP__NFORMS; kind++)
+    for (int kind = 0; kind < VP__FORM_STATE; kind++)
         for (int t = VP_F32; t <= VP_F64; t++) {
             vp__kernel *k = &p->kernel;
             *k = (vp__kernel){.nleaves = VP__KERNEL_LEAVES, .reduce = -1};
