@@ -92,9 +92,14 @@ if [ ${#missing[@]} -gt 0 ]; then
     apt-get install -y -q --no-install-recommends "${missing[@]}"
 fi
 if [ ${#optional[@]} -gt 0 ]; then
-    # One by one, since some systems have not all of them.
+    # One by one, since some systems have not all of them, or an older LLVM.
     for package in "${optional[@]}"; do
-        apt-get install -y -q --no-install-recommends "$package" ||
-            echo "Going on without $package"
+        installed=no
+        names=("$package")
+        [ "$package" = llvm-19-dev ] && names+=(llvm-18-dev llvm-17-dev llvm-16-dev llvm-15-dev)
+        for name in "${names[@]}"; do
+            apt-get install -y -q --no-install-recommends "$name" && installed=yes && break
+        done
+        [ $installed = yes ] || echo "Going on without $package"
     done
 fi
