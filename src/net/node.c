@@ -376,7 +376,8 @@ void vp__signals_deliver(vp__core *core, vp__waiter *list) {
     core->delivering = false;
 }
 
-vp__node *vp__ready_take(vp__core *core, bool keep) {
+/* Out of line, because an instruction that is issued seldom finds anything ready. */
+__attribute__((noinline)) static vp__node *take_ready(vp__core *core, bool keep) {
     vp__node *kept = NULL;
     while (core->ready) {
         vp__node *n = core->ready;
@@ -388,4 +389,8 @@ vp__node *vp__ready_take(vp__core *core, bool keep) {
             vp__core_push(core, n->home, n);
     }
     return kept;
+}
+
+vp__node *vp__ready_take(vp__core *core, bool keep) {
+    return core->ready ? take_ready(core, keep) : NULL;
 }
