@@ -285,9 +285,15 @@ vp__group *vp__log_try(vp__log *log, bool write, const vp__region *region) {
 }
 
 bool vp__log_conflicts(vp__log *log, bool write, const vp__region *region) {
-    prune(log);
-    for (vp__group *g = log->newest; g; g = g->older)
-        if (conflicts(g, write, region)) return true;
+    /* Who has to wait will be entered, which prunes; so only the others do that here. */
+    bool stale = false;
+    for (vp__group *g = log->newest; g; g = g->older) {
+        if (is_idle(g) || is_done(g))
+            stale = true;
+        else if (conflicts(g, write, region))
+            return true;
+    }
+    if (stale) prune(log);
     return false;
 }
 

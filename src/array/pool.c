@@ -40,6 +40,7 @@ enum {
 typedef struct {
     void **top; /* one past the last block */
     void **start, **end;
+    int64_t block; /* bytes of one */
 } bin;
 
 typedef struct cache {
@@ -192,7 +193,7 @@ static cache *cache_new(void) {
     if (!c) return NULL;
     void **slot = c->slots;
     for (unsigned k = 0; k < CACHED_CLASSES; k++) {
-        c->bins[k] = (bin){slot, slot, slot + bin_limit(k)};
+        c->bins[k] = (bin){slot, slot, slot + bin_limit(k), (int64_t)vp__class_bytes(k)};
         slot += bin_limit(k);
     }
     atomic_init(&c->bytes, 0);
@@ -285,8 +286,9 @@ void *vp__pool_alloc(size_t bytes) {
     void *p;
     if (__builtin_expect(c && k < CACHED_CLASSES && c->bins[k].top > c->bins[k].start,
                          1)) {
-        p = *--c->bins[k].top;
-        set_cache_bytes(c, cache_bytes(c) - (int64_t)vp__class_bytes(k));
+        bin *b = &c->bins[k];
+        p = *--b->top;
+        set_cache_bytes(c, cache_bytes(c) - b->block);
     } else {
         p = alloc_slow(k);
         if (!p) return NULL;
@@ -301,7 +303,7 @@ void vp__pool_free(void *p, size_t bytes) {
     vp__poison(p, vp__class_bytes(k));
     cache *c = own;
     if (__builtin_expect(c && k < CACHED_CLASSES && c->bins[k].top < c->bins[k].end, 1)) {
-        int64_t held = cache_bytes(c) + (int64_t)vp__class_bytes(k);
+        int64_t held = cache_bytes(c) + c->bins[k].block;
         if (__builtin_expect(held <= CACHE_BYTES, 1)) {
             bin_put(&c->bins[k], p);
             set_cache_bytes(c, held);

@@ -229,7 +229,8 @@ static slab *slab_new(unsigned size_class) {
     s->size_class = size_class;
     s->count = s->free_count = (uint16_t)((size_t)pages * PAGE / block);
     memset(s->free, 0, sizeof s->free);
-    for (int i = 0; i < s->count; i++) s->free[i / 64] |= UINT64_C(1) << (i % 64);
+    for (int i = 0; i < s->count / 64; i++) s->free[i] = UINT64_MAX;
+    if (s->count % 64) s->free[s->count / 64] = (UINT64_C(1) << s->count % 64) - 1;
     return s;
 }
 
@@ -253,11 +254,11 @@ static int take_from(slab *s, size_t block, void **blocks, int count) {
     char *memory = slab_memory(s);
     int got = 0;
     for (int word = 0; got < count && got < s->free_count; word++) {
-        while (s->free[word] && got < count) {
-            int bit = __builtin_ctzll(s->free[word]);
-            s->free[word] &= s->free[word] - 1;
-            blocks[got++] = memory + (size_t)(word * 64 + bit) * block;
-        }
+        uint64_t left = s->free[word];
+        char *first = memory + (size_t)word * 64 * block;
+        for (; left && got < count; left &= left - 1)
+            blocks[got++] = first + (size_t)__builtin_ctzll(left) * block;
+        s->free[word] = left;
     }
     s->free_count = (uint16_t)(s->free_count - got);
     return got;

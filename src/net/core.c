@@ -117,12 +117,14 @@ static vp__core *adopt(void) {
     return c;
 }
 
-vp__core *vp__core_self(void) {
-    while (__builtin_expect(!self_core, 0)) {
-        self_core = adopt();
-        if (!self_core) sched_yield();
-    }
+/* Out of line, so that asking for one's core is a load and a test where it is asked for. */
+__attribute__((noinline, cold)) static vp__core *adopt_some(void) {
+    while (!(self_core = adopt())) sched_yield();
     return self_core;
+}
+
+vp__core *vp__core_self(void) {
+    return __builtin_expect(self_core != NULL, 1) ? self_core : adopt_some();
 }
 
 void vp__core_wake(vp__core *c) {

@@ -146,26 +146,33 @@ static _Atomic int64_t *book_of(const vp__node *n) {
     return n->device ? &n->device->ahead : &vp__cores[n->home]->ahead;
 }
 
-void vp__cost_book(vp__node *n) {
+static inline void book(vp__node *n) {
     n->cost = n->estimate * (float)factor(n->device, n->key);
     /* relaxed, as all of the books: a hint. */
     if (n->cost >= 1)
         atomic_fetch_add_explicit(book_of(n), (int64_t)n->cost, memory_order_relaxed);
 }
 
+void vp__cost_book(vp__node *n) { book(n); }
+
 void vp__cost_unbook(vp__node *n) {
     if (n->cost >= 1)
         atomic_fetch_sub_explicit(book_of(n), (int64_t)n->cost, memory_order_relaxed);
 }
 
+__attribute__((noinline)) static void place_among_devices(vp__node *n) {
+    n->cost = n->estimate * (float)factor(NULL, n->key);
+    n->device = choose_device(n);
+    vp__cost_book(n);
+}
+
 void vp__cost_place(vp__node *n) {
     n->home = choose_core(n);
     n->device = NULL;
-    if (vp__device_count) {
-        n->cost = n->estimate * (float)factor(NULL, n->key);
-        n->device = choose_device(n);
-    }
-    vp__cost_book(n);
+    if (vp__device_count)
+        place_among_devices(n);
+    else
+        book(n);
 }
 
 /* --- learning ----------------------------------------------------------------------- */

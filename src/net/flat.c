@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/flat.h"
 
+#include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "jit/exec.h"
@@ -139,24 +141,35 @@ vp__error *vp__flat_run(vp__flat *f, vp__expr *e, vp__storage *fresh, char *out)
 
 /* --- as a node --------------------------------------------------------------------------- */
 
-/* The kernel packed: leaves and instructions follow. Unpacked on the stack to run, which is
- * cheaper than the cache lines a whole kernel would take in every waiting node. */
+/* The kernel packed: a byte for each leaf, the instructions and the constants' values
+ * follow. Unpacked on the stack to run, which is cheaper than the cache lines a whole kernel
+ * would take in every waiting node. */
 typedef struct {
     int64_t count, chunk;
     vp__native_fn code;
     uint8_t nleaves, ninstrs, result;
-    _Alignas(8) char body[];
+    uint8_t body[];
 } payload;
+enum { IS_CONSTANT = 0x80, VALUE = sizeof(((vp__leaf *)0)->value) };
+static_assert((int)VP__NDTYPES <= (int)IS_CONSTANT, "a dtype and a bit fit a byte");
 
 static void unpack(vp__kernel *k, const payload *w) {
     k->nleaves = w->nleaves;
     k->ninstrs = w->ninstrs;
     k->reduce = -1;
     k->result = w->result;
-    const vp__leaf *leaf = (const vp__leaf *)w->body;
-    const vp__instr *instr = (const vp__instr *)(leaf + w->nleaves);
-    for (int i = 0; i < k->nleaves; i++) k->leaf[i] = leaf[i];
-    for (int i = 0; i < k->ninstrs; i++) k->instr[i] = instr[i];
+    const uint8_t *instr = w->body + w->nleaves;
+    const uint8_t *value = instr + w->ninstrs * sizeof(vp__instr);
+    for (int i = 0; i < k->nleaves; i++) {
+        vp__leaf *leaf = &k->leaf[i];
+        leaf->dtype = w->body[i] & ~IS_CONSTANT;
+        leaf->constant = w->body[i] & IS_CONSTANT;
+        if (!leaf->constant) continue;
+        memcpy(&leaf->value, value, VALUE);
+        value += VALUE;
+    }
+    for (int i = 0; i < k->ninstrs; i++)
+        memcpy(&k->instr[i], instr + i * sizeof(vp__instr), sizeof(vp__instr));
 }
 
 static void begin(vp__node *n) {
@@ -223,16 +236,16 @@ static const vp__work flat_work = {
 __attribute__((flatten)) vp__node *vp__flat_node(const vp__flat *f, vp__expr *e,
                                                  int target_ndim) {
     const vp__kernel *k = &f->kernel;
-    int inputs = 0;
-    for (int i = 0; i < k->nleaves; i++) inputs += f->leaf[i] != NULL;
-    size_t leaves = (size_t)k->nleaves * sizeof(vp__leaf);
+    int inputs = e->leaves; /* which constants are not counted among */
     size_t instrs = (size_t)k->ninstrs * sizeof(vp__instr);
+    size_t values = (size_t)(k->nleaves - inputs) * VALUE;
     /* Only a put needs the value's own axes, to store it from a temporary. */
     int ndim = target_ndim >= 0 ? e->ndim : 0;
     const char *name = e->op < VP__NOPS ? vp__ops[e->op].name : "cast";
     vp__node *n = vp__node_new(&flat_work, name, e->where, inputs, 0, ndim,
                                target_ndim > 0 ? target_ndim : 0,
-                               sizeof(payload) + leaves + instrs);
+                               offsetof(payload, body) + (size_t)k->nleaves + instrs +
+                                   values);
     if (!n) return NULL;
     n->dtype = e->dtype;
     n->key = e->op;
@@ -247,13 +260,18 @@ __attribute__((flatten)) vp__node *vp__flat_node(const vp__flat *f, vp__expr *e,
     w->nleaves = (uint8_t)k->nleaves;
     w->ninstrs = (uint8_t)k->ninstrs;
     w->result = k->result;
-    vp__leaf *leaf = (vp__leaf *)w->body;
+    uint8_t *instr = w->body + k->nleaves, *value = instr + instrs;
+    vp__input *in = n->in;
     for (int i = 0; i < k->nleaves; i++) {
-        leaf[i] = k->leaf[i];
         vp__expr *l = f->leaf[i];
-        if (!l) continue;
+        w->body[i] = k->leaf[i].dtype;
+        if (!l) {
+            w->body[i] |= IS_CONSTANT;
+            memcpy(value, &k->leaf[i].value, VALUE);
+            value += VALUE;
+            continue;
+        }
         /* Its axes are nobody's business: the loop is flat. */
-        vp__input *in = &n->in[n->ninputs++];
         in->storage = l->storage;
         in->captured = true;
         l->storage = NULL;
@@ -263,8 +281,11 @@ __attribute__((flatten)) vp__node *vp__flat_node(const vp__flat *f, vp__expr *e,
         in->ndim = 0;
         in->dtype = l->dtype;
         in->late = false;
+        in++;
     }
-    vp__instr *instr = (vp__instr *)(w->body + leaves);
-    for (int i = 0; i < k->ninstrs; i++) instr[i] = k->instr[i];
+    assert(in == n->in + inputs);
+    n->ninputs = inputs;
+    for (int i = 0; i < k->ninstrs; i++)
+        memcpy(instr + i * sizeof(vp__instr), &k->instr[i], sizeof(vp__instr));
     return n;
 }

@@ -4,6 +4,7 @@
  */
 #include "net/node.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "array/pool.h"
@@ -25,7 +26,8 @@ vp__node *vp__node_new(const vp__work *work, const char *name, const char *where
     size_t payload = (head + inputs + axes + 15) / 16 * 16;
     vp__node *n = vp__pool_alloc(payload + payload_bytes);
     if (!n) return NULL;
-    memset(n, 0, sizeof *n);
+    memset((char *)n + offsetof(vp__node, write_sequence), 0,
+           sizeof *n - offsetof(vp__node, write_sequence));
     n->work = work;
     n->name = name;
     n->where = where;
@@ -109,11 +111,13 @@ static int attached(vp__node *n, vp__wait what, int waits, int marks) {
 }
 
 /* Enters the reads; returns how many signals of them the node has to wait for, and leaves the
- * counter as it is. */
-__attribute__((flatten)) static int enter_reads(vp__node *n) {
+ * counter as it is. Tells whether every input has its size and its place. */
+__attribute__((flatten)) static int enter_reads(vp__node *n, bool *configured) {
     int waits = 0;
-    for (int i = 0; i < n->ninputs; i++) {
-        vp__input *in = &n->in[i];
+    *configured = true;
+    for (vp__input *in = n->in, *end = in + n->ninputs; in < end; in++) {
+        vp__late *late = in->storage->late;
+        if (late && !vp__waitlist_is_closed(&late->configured)) *configured = false;
         vp__spin_lock(&in->storage->lock);
         in->sequence = in->storage->log.sequence;
         int before = waits;
@@ -286,14 +290,6 @@ static void ready(vp__node *n) {
     core->ready_end = &n->next;
 }
 
-static bool inputs_configured(const vp__node *n) {
-    for (int i = 0; i < n->ninputs; i++) {
-        vp__late *late = n->in[i].storage->late;
-        if (late && !vp__waitlist_is_closed(&late->configured)) return false;
-    }
-    return true;
-}
-
 void vp__node_submit(vp__node *n) {
     vp__core *core = vp__core_self();
     vp__workers_start();
@@ -307,9 +303,10 @@ void vp__node_submit(vp__node *n) {
         vp__storage_retain(n->result);
     else
         vp__storage_retain_new(n->result);
-    int waits = enter_reads(n);
+    bool configured;
+    int waits = enter_reads(n, &configured);
     enter_write(n);
-    if (n->is_sized && inputs_configured(n)) {
+    if (n->is_sized && configured) {
         /* All in one step, and the counter of the inputs is touched once. */
         vp__trace(VP__TR_SIZED, n->id, n->name, (uint64_t)n->result->bytes);
         promise(n);
@@ -376,7 +373,8 @@ void vp__signals_deliver(vp__core *core, vp__waiter *list) {
     core->delivering = false;
 }
 
-vp__node *vp__ready_take(vp__core *core, bool keep) {
+/* Out of line, because an instruction that is issued seldom finds anything ready. */
+__attribute__((noinline)) static vp__node *take_ready(vp__core *core, bool keep) {
     vp__node *kept = NULL;
     while (core->ready) {
         vp__node *n = core->ready;
@@ -388,4 +386,8 @@ vp__node *vp__ready_take(vp__core *core, bool keep) {
             vp__core_push(core, n->home, n);
     }
     return kept;
+}
+
+vp__node *vp__ready_take(vp__core *core, bool keep) {
+    return core->ready ? take_ready(core, keep) : NULL;
 }

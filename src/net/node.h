@@ -56,58 +56,55 @@ struct vp__device;
 struct vp__device_part;
 struct vp__launching;
 
+/* The order is that of use, because every line of memory an instruction touches when it is
+ * issued costs as much as dozens of its instructions. */
 struct vp__node {
+    /* A line that is not touched before the node is ready. */
     vp__node *next; /* in an inbox or a ready list */
+    char *out;      /* where pieces write the value */
+    const int64_t *out_strides;
+    int64_t temporary_bytes;
+    int64_t target_offset; /* of a put */
+    uint64_t began;        /* clock ticks at the start of its run */
+    _Atomic int64_t next_piece, pieces_left;
+
     const vp__work *work;
     const char *name, *where; /* the instruction, and the user's line */
     uint64_t id;
     _Atomic int32_t waits[VP__NWAITS];
     vp__waiter waiter;    /* for the first input that is not complete */
     _Atomic int32_t refs; /* the node itself + tickets in queues */
-    _Atomic bool started;
-    size_t bytes; /* of this block */
-
-    int32_t ninputs;
+    int32_t home;         /* core it was placed on, unless `device` is set */
+    size_t bytes;         /* of this block */
     vp__input *in;
-
-    /* The value: its type and, once sized, its layout. */
-    uint8_t dtype;
-    int8_t ndim;
-    int64_t *dims, *strides;
+    int64_t *dims, *strides; /* of the value, once sized */
+    int64_t *target_dims, *target_strides;
+    void *payload; /* of the work, allocated with the node */
 
     /* Where the value goes: a storage of its own (result), or a view of an existing one. */
     vp__storage *result;
     vp__group *write;
-    uint64_t write_sequence;
     vp__region write_region;
-    bool is_put; /* result is an existing storage; the target view is: */
-    bool fits;   /* value and target agree in shape: may be stored directly */
-    int8_t target_ndim;
-    int64_t target_offset;
-    int64_t *target_dims, *target_strides;
 
-    char *out; /* where pieces write the value */
-    const int64_t *out_strides;
-    char *temporary; /* out, when it is not the final place */
-    int64_t temporary_bytes;
-
+    /* From here on, a new node is zero. */
+    uint64_t write_sequence;
     vp__error *error; /* set once by the first thing that fails, under error_lock */
-    vp__spinlock error_lock;
-
-    int32_t home;                    /* core it was placed on, unless `device` is set */
+    char *temporary;  /* out, when it is not the final place */
     struct vp__device *device;       /* it was placed on */
     struct vp__launching *launching; /* what running there needs */
-    float estimate;                  /* nanoseconds by the table */
-    float cost;       /* the same corrected by what was measured; booked at home */
-    bool is_sized;    /* dims and estimate were known at issue */
-    int32_t key;      /* kind of work, for the cost model */
     int64_t promised; /* bytes counted as in flight until allocated or completed */
-    uint64_t began;   /* clock ticks at the start of its run */
-
     int64_t pieces;
-    _Atomic int64_t next_piece, pieces_left;
-
-    void *payload; /* of the work, allocated with the node */
+    float estimate; /* nanoseconds by the table */
+    float cost;     /* the same corrected by what was measured; booked at home */
+    int32_t key;    /* kind of work, for the cost model */
+    int32_t ninputs;
+    uint8_t dtype; /* of the value */
+    int8_t ndim, target_ndim;
+    bool is_sized; /* dims and estimate were known at issue */
+    bool is_put;   /* result is an existing storage, and there is a target view */
+    bool fits;     /* value and target agree in shape: may be stored directly */
+    _Atomic bool started;
+    vp__spinlock error_lock;
 };
 
 /* A kind of work. All functions but `piece` and `begin` are optional. */

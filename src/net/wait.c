@@ -115,17 +115,21 @@ void vp__drain(void) {
     }
 }
 
-static bool has_room(int64_t bytes) {
+__attribute__((noinline)) static bool has_memory(int64_t promised, int64_t limit) {
+    vp__pool_stat stat;
+    vp__pool_stats(&stat);
+    return promised + stat.in_use <= limit;
+}
+
+static inline bool has_room(int64_t bytes) {
     if (atomic_load_explicit(&vp__nodes_in_flight, memory_order_relaxed) >=
         vp__tuning.max_nodes)
         return false;
     int64_t promised =
         atomic_load_explicit(&vp__bytes_promised, memory_order_relaxed) + bytes;
     int64_t limit = vp__config_get()->memory;
-    if (promised < limit / 16) return true; /* too little to look closer */
-    vp__pool_stat stat;
-    vp__pool_stats(&stat);
-    return promised + stat.in_use <= limit;
+    /* Little enough needs no closer look. */
+    return promised < limit >> 4 || has_memory(promised, limit);
 }
 
 /* Whether some node in flight is running, or waits for the world outside. relaxed: looked at
@@ -141,8 +145,7 @@ static bool somebody_works(void) {
     return false;
 }
 
-void vp__admit(int64_t bytes) {
-    if (has_room(bytes > 0 ? bytes : 0)) return;
+__attribute__((noinline, cold)) static void wait_for_room(int64_t bytes) {
     vp__core *core = vp__core_self();
     vp__count(&core->counters.limit_waits, 1);
     vp__trace(VP__TR_LIMIT, 0, "limit", (uint64_t)bytes);
@@ -158,4 +161,8 @@ void vp__admit(int64_t bytes) {
         if (vp__clock_ns(now - idle_since) > IDLE_NS) break;
         vp__spin_pause();
     }
+}
+
+void vp__admit(int64_t bytes) {
+    if (__builtin_expect(!has_room(bytes > 0 ? bytes : 0), 0)) wait_for_room(bytes);
 }
