@@ -246,7 +246,9 @@ VP_TEST(promised_bytes_are_bounded) {
     vp__test_join(&opener);
     for (int i = 0; i < 40; i++) VP_CHECK_VALUES(sums[i], ELEMENTS);
     printf("peak %.1f MB\n", (double)VP_STAT(peak_bytes) / MB);
-    VP_CHECK_LE(VP_STAT(peak_bytes), 64 * MB + 9 * MB);
+    /* When nothing moves for long, more is admitted: that shows where everything is slow. */
+    VP_CHECK_LE(VP_STAT(peak_bytes),
+                64 * MB + 9 * MB + (vp__test_slowdown() > 1 ? 64 * MB : 0));
     vp_end(s);
 }
 

@@ -242,10 +242,9 @@ __attribute__((flatten)) vp__node *vp__flat_node(const vp__flat *f, vp__expr *e,
     /* Only a put needs the value's own axes, to store it from a temporary. */
     int ndim = target_ndim >= 0 ? e->ndim : 0;
     const char *name = e->op < VP__NOPS ? vp__ops[e->op].name : "cast";
-    vp__node *n = vp__node_new(&flat_work, name, e->where, inputs, 0, ndim,
-                               target_ndim > 0 ? target_ndim : 0,
-                               offsetof(payload, body) + (size_t)k->nleaves + instrs +
-                                   values);
+    vp__node *n = vp__node_new(
+        &flat_work, name, e->where, inputs, 0, ndim, target_ndim > 0 ? target_ndim : 0,
+        offsetof(payload, body) + (size_t)k->nleaves + instrs + values);
     if (!n) return NULL;
     n->dtype = e->dtype;
     n->key = e->op;
