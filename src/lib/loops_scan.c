@@ -6,6 +6,8 @@
  */
 #include "lib/loops.h"
 
+#include <math.h>
+
 #include "ops/apart.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -95,6 +97,16 @@ INLINE value fold(value a, value b, vp_dtype t, bool product) {
     return a;
 }
 
+/* Which of two NaNs an addition passes on is the compiler's choice, loop by loop; so one that
+ * comes out is always the positive quiet one, as in reductions. */
+INLINE value canonical(value x, vp_dtype t) {
+    if (t == VP_F32 || t == VP_C64) x.f = x.f != x.f ? NAN : x.f;
+    if (t == VP_C64) x.g = x.g != x.g ? NAN : x.g;
+    if (t == VP_F64 || t == VP_C128) x.d = x.d != x.d ? (double)NAN : x.d;
+    if (t == VP_C128) x.e = x.e != x.e ? (double)NAN : x.e;
+    return x;
+}
+
 /* `lanes` lanes (a constant of at most 4), carried in registers; the steps are constants
  * in the contiguous case. */
 INLINE void carry(const vp__scan *s, int64_t first, int lanes, int64_t out_step,
@@ -117,7 +129,8 @@ INLINE void carry(const vp__scan *s, int64_t first, int lanes, int64_t out_step,
         for (int i = 0; i < steps; i++)
             for (int l = 0; l < lanes; l++) {
                 held[l] = fold(held[l], x[i][l], t, product);
-                store(out + (i + 1) * out_step + l * s->out_lane, t, held[l]);
+                store(out + (i + 1) * out_step + l * s->out_lane, t,
+                      canonical(held[l], t));
             }
         out += steps * out_step;
         in += steps * in_step;
@@ -142,7 +155,7 @@ INLINE void step(char *out, const char *before, const char *in, int64_t lanes,
                  int64_t out_lane, int64_t in_lane, vp_dtype t, bool product) {
     for (int64_t l = 0; l < lanes; l++) {
         value x = load(in + l * in_lane, t);
-        if (before) x = fold(load(before + l * out_lane, t), x, t, product);
+        if (before) x = canonical(fold(load(before + l * out_lane, t), x, t, product), t);
         store(out + l * out_lane, t, x);
     }
 }
