@@ -18,8 +18,8 @@ enum {
     /* A program with more kernels than this has most of them once. */
     MOST = 1024,
     SLOTS = 4 * MOST,
-    /* Nanoseconds of base kernels after which code is worth a compiler's time: a tenth of
-     * what compiling takes. */
+    /* Nanoseconds of base kernels after which code is worth a compiler's time: far less than
+     * compiling takes, because what has run that long mostly goes on. */
     WORTH = 200000,
     /* A run that costs less is over before anybody would have looked. */
     LEAST = 1500,
