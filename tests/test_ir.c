@@ -252,9 +252,9 @@ VP_TEST(golden_cast) {
                "%1 = re float32 %0\n"
                "%2 = im float32 %0\n"
                "%3 = number float32 0x0\n"
-               "%4 = ne truth %2 %3\n"
-               "%5 = ne truth %1 %3\n"
-               "%6 = or truth %5 %4\n"
+               "%4 = ne truth %1 %3\n"
+               "%5 = ne truth %2 %3\n"
+               "%6 = or truth %4 %5\n"
                "%7 = to bool %6\n"
                "store bool %7\n");
 }

@@ -142,8 +142,9 @@ VP_TEST(a_failing_compiler_is_tried_once) {
     VP_CHECK_EQ(stats().failed, tried);
     compute_for(x, n, 100);
     vp__native_settle();
-    VP_CHECK_EQ(calls, tried);
-    VP_CHECK_EQ(stats().failed, tried);
+    /* Another cut may bring another kernel, but none comes twice. */
+    VP_CHECK_EQ(stats().failed, calls);
+    VP_CHECK_LE(calls, stats().kernels);
     VP_CHECK_EQ(stats().compiled + stats().loaded, 0);
     vp_end(s);
 }

@@ -194,12 +194,13 @@ static value lane_prim(lowering *l, int prim, const value *x) {
     case VP__PRIM_sqrt: return emit(l, VP__IR_sqrt, real, as(l, a, real).at, 0, 0, 0);
     case VP__PRIM_nearfloor: {
         value whole = emit(l, VP__IR_floor, real, a.at, 0, 0, 0);
-        value above = binary(l, VP__IR_gt, binary(l, VP__IR_sub, a, whole),
-                             number(l, real, 0.5, 0));
-        return binary(l, VP__IR_add, whole, above);
+        value rest = binary(l, VP__IR_sub, a, whole), half = number(l, real, 0.5, 0);
+        return binary(l, VP__IR_add, whole, binary(l, VP__IR_gt, rest, half));
     }
     case VP__PRIM_cplx:
-        return emit(l, VP__IR_pair, l->type, as(l, a, real).at, as(l, b, real).at, 0, 0);
+        a = as(l, a, real);
+        b = as(l, b, real);
+        return emit(l, VP__IR_pair, l->type, a.at, b.at, 0, 0);
     case VP__PRIM_re: return emit(l, VP__IR_re, real, a.at, 0, 0, 0);
     case VP__PRIM_im: return emit(l, VP__IR_im, real, a.at, 0, 0, 0);
     default: break;
@@ -218,8 +219,8 @@ static value apply_prim(lowering *l, int prim, const value *x) {
     if (prims[prim].operands == 1)
         return emit(l, VP__IR_call1, l->real, as(l, x[0], l->real).at, 0, 0,
                     (uint64_t)prim);
-    return emit(l, VP__IR_call2, l->real, as(l, x[0], l->real).at,
-                as(l, x[1], l->real).at, 0, (uint64_t)prim);
+    const value first = as(l, x[0], l->real), second = as(l, x[1], l->real);
+    return emit(l, VP__IR_call2, l->real, first.at, second.at, 0, (uint64_t)prim);
 }
 
 static value constant_prim(lowering *l, int prim) {
@@ -330,7 +331,9 @@ static int lower_cast(lowering *l, int from, int to) {
     if (is_complex(from) && to == VP_BOOL) {
         value re = emit(l, VP__IR_re, part, v.at, 0, 0, 0);
         value im = emit(l, VP__IR_im, part, v.at, 0, 0, 0);
-        v = emit(l, VP__IR_or, VP__TRUTH, truth(l, re).at, truth(l, im).at, 0, 0);
+        re = truth(l, re); /* one after the other, here and above: texts are compared */
+        im = truth(l, im);
+        v = emit(l, VP__IR_or, VP__TRUTH, re.at, im.at, 0, 0);
         return as(l, v, VP_BOOL).at;
     }
     if (is_complex(to)) {

@@ -384,6 +384,16 @@ static void lay_out(maker *m, int widest, int64_t elements) {
     vp__plan_body(p, m->kernel);
 }
 
+/* The same with blocks of at most `most` elements, and as small as all of them need to be;
+ * native code for the body, which needs fewer, may come or go from one try to the next. */
+static void lay_out_fitting(maker *m, int widest, int64_t most) {
+    vp__plan *p = m->plan;
+    for (;; p->buffer_bytes /= 2) {
+        lay_out(m, widest, min64(p->buffer_bytes / widest, most));
+        if (p->nbuffers * (int64_t)p->buffer_bytes <= VP__BUFFERS_BYTES) return;
+    }
+}
+
 /* Cuts the tiles into pieces. */
 static void cut(maker *m, int64_t piece_elements) {
     vp__plan *p = m->plan;
@@ -581,13 +591,10 @@ void vp__plan_init_for(vp__plan *p, const vp__kernels *kernels, const vp__exec_a
     if (m.turned < 0 && !neutral && vp__plan_direct(p, args, &loops, piece_elements))
         return;
     if (m.turned >= 0) p->buffer_bytes = TURNED_BYTES;
-    for (;; p->buffer_bytes /= 2) {
-        lay_out(&m, widest, min64(p->buffer_bytes / widest, MOST_ELEMENTS));
-        if (p->nbuffers * (int64_t)p->buffer_bytes <= VP__BUFFERS_BYTES) break;
-    }
+    lay_out_fitting(&m, widest, MOST_ELEMENTS);
     if (p->mode == VP__PLAN_MAP && m.turned < 0) {
         const int64_t limit = gather_limit(&m, widest);
-        if (limit < m.elements) lay_out(&m, widest, max64(limit, LEAST_ELEMENTS));
+        if (limit < m.elements) lay_out_fitting(&m, widest, max64(limit, LEAST_ELEMENTS));
     }
     cut(&m, piece_elements);
 }

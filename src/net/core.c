@@ -74,6 +74,13 @@ vp__core *vp__core_new(void) {
     return c;
 }
 
+/* A barrier in every running thread of the process: at once where that was registered, else
+ * the system's, which takes milliseconds. */
+static void everybody_sees(void) {
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
+        syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+}
+
 /* Another thread begins to issue: waits until nobody reads arrays in the belief of being the
  * only one. The barrier makes every other thread's next look at vp__many_issuers see it, or
  * its `reading` be seen here (the asymmetric form of Dekker's pattern). */
@@ -82,7 +89,7 @@ static void announce_issuer(void) {
     static pthread_mutex_t announcing = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&announcing);
     if (!atomic_exchange_explicit(&vp__many_issuers, true, memory_order_seq_cst)) {
-        syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+        everybody_sees();
         int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
         for (int i = 0; i < count; i++)
             while (atomic_load_explicit(&vp__cores[i]->reading, memory_order_acquire))
@@ -96,6 +103,8 @@ void vp__issuers_init(void) {
     long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
     if (commands < 0 || !(commands & MEMBARRIER_CMD_GLOBAL))
         atomic_store_explicit(&vp__many_issuers, true, memory_order_relaxed);
+    else if (commands & MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
+        syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
 }
 
 /* A free record for a calling thread: core 0 if it is free, or one beyond the workers'. */
