@@ -51,6 +51,8 @@ LLVMTypeRef vp__emit_element(vp__emitter *e, int type);
 LLVMTypeRef vp__emit_vector(vp__emitter *e, int type);
 LLVMValueRef vp__emit_splat(vp__emitter *e, LLVMValueRef scalar);
 LLVMValueRef vp__emit_int(vp__emitter *e, int64_t n); /* an i64 */
+/* A float's bits in one of the two types. */
+uint64_t vp__emit_bits(int type, double x);
 LLVMValueRef vp__emit_scalar(vp__emitter *e, int type, uint64_t bits);
 /* The same for all lanes. */
 LLVMValueRef vp__emit_constant(vp__emitter *e, int type, uint64_t bits);

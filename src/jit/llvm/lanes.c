@@ -67,14 +67,18 @@ LLVMValueRef vp__emit_constant(vp__emitter *e, int type, uint64_t bits) {
     return LLVMConstVector(all, (unsigned)e->width);
 }
 
-static LLVMValueRef real_constant(vp__emitter *e, int type, double x) {
+uint64_t vp__emit_bits(int type, double x) {
     const float f = (float)x;
     uint64_t bits = 0;
     if (type == VP_F32)
         memcpy(&bits, &f, sizeof f);
     else
         memcpy(&bits, &x, sizeof x);
-    return vp__emit_constant(e, type, bits);
+    return bits;
+}
+
+static LLVMValueRef real_constant(vp__emitter *e, int type, double x) {
+    return vp__emit_constant(e, type, vp__emit_bits(type, x));
 }
 
 LLVMValueRef vp__emit_intrinsic(vp__emitter *e, const char *name, LLVMTypeRef overload,

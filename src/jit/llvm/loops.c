@@ -281,25 +281,15 @@ static LLVMValueRef fold(vp__emitter *e, LLVMValueRef a, LLVMValueRef x) {
     return LLVMBuildSelect(b, vp__emit_compare(e, VP__IR_ne, type, x, x), x, best, "");
 }
 
-static uint64_t real_bits(int type, double x) {
-    const float f = (float)x;
-    uint64_t bits = 0;
-    if (type == VP_F32)
-        memcpy(&bits, &f, sizeof f);
-    else
-        memcpy(&bits, &x, sizeof x);
-    return bits;
-}
-
 static LLVMValueRef identity(vp__emitter *e) {
     const int type = e->ir->reduce_type, op = e->ir->reduce;
     const uint64_t top = 1ull << (8 * vp__dtype[type].size - 1);
     uint64_t bits = 0;
     if (is_tree(e->ir))
-        bits = real_bits(type, op == VP__OP_sum    ? -0.0
-                               : op == VP__OP_prod ? 1
-                               : op == VP__OP_min  ? __builtin_inf()
-                                                   : -__builtin_inf());
+        bits = vp__emit_bits(type, op == VP__OP_sum    ? -0.0
+                                   : op == VP__OP_prod ? 1
+                                   : op == VP__OP_min  ? __builtin_inf()
+                                                       : -__builtin_inf());
     else if (op == VP__OP_prod || type == VP_BOOL)
         bits = op == VP__OP_prod || op == VP__OP_min;
     else if (op == VP__OP_min)
@@ -313,7 +303,7 @@ static LLVMValueRef identity(vp__emitter *e) {
 static LLVMValueRef canonical(vp__emitter *e, LLVMValueRef v, bool vector) {
     const int type = e->ir->reduce_type;
     if (!is_tree(e->ir)) return v;
-    const uint64_t bits = real_bits(type, __builtin_nan(""));
+    const uint64_t bits = vp__emit_bits(type, __builtin_nan(""));
     LLVMValueRef nan =
         vector ? vp__emit_constant(e, type, bits) : vp__emit_scalar(e, type, bits);
     return LLVMBuildSelect(e->builder, vp__emit_compare(e, VP__IR_ne, type, v, v), nan, v,

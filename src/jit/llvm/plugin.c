@@ -3,7 +3,6 @@
  * The compiler plug-in on LLVM's C API. The IR is written vectorised already, so that code
  * generation alone makes good code of it, without passes, in a few milliseconds.
  */
-#include <llvm-c/Analysis.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <pthread.h>
@@ -77,9 +76,6 @@ static LLVMMemoryBufferRef generate(const vp__ir *ir, const vp__form *form,
     char *wrong = NULL;
     if (beyond)
         *message = strdup(beyond);
-    else if (getenv("VP_DEBUG_LLVM") &&
-             LLVMVerifyModule(module, LLVMReturnStatusAction, &wrong))
-        *message = strdup(wrong);
     else if (LLVMTargetMachineEmitToMemoryBuffer(machine, module, type, &wrong, &buffer))
         *message = strdup(wrong);
     if (wrong) LLVMDisposeMessage(wrong);
