@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "stacks.h"
+
 enum { AHEAD = 16 };
 
 typedef struct {
@@ -313,6 +315,7 @@ static bool turn(driver *d) {
                 finish_way(d, g, w);
                 if (fuzz_worker_is_full(&g->worker[w])) renew(d, &g->worker[w]);
             } else if (hangs(&g->worker[w])) {
+                fuzz_stacks_ask(g->worker[w].pid);
                 kill(g->worker[w].pid, SIGKILL);
                 bury(d, g, w, FUZZ_HUNG);
             }

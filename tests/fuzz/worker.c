@@ -16,6 +16,7 @@
 #include "base/config.h"
 #include "net/core.h"
 #include "run.h"
+#include "stacks.h"
 #include "tests/fake_device.h"
 
 #if defined(__has_feature)
@@ -229,6 +230,7 @@ int fuzz_work(int memory, int in, int out) {
         free(beside);
         return 1;
     }
+    fuzz_stacks_offer();
     char byte;
     uint64_t block = UINT64_MAX;
     while (read(in, &byte, 1) == 1) {

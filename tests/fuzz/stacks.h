@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What every thread of a hanging worker is doing. A hang that shows itself once in a
+ * million programs cannot be repeated in a debugger; its stacks must be taken when it is
+ * there.
+ */
+#ifndef FUZZ_STACKS_H
+#define FUZZ_STACKS_H
+
+#include <sys/types.h>
+
+/* The calling process will show its stacks when asked. */
+void fuzz_stacks_offer(void);
+
+/* Has the process print the stacks of its threads on stderr, for some seconds at most. */
+void fuzz_stacks_ask(pid_t worker);
+
+#endif
