@@ -9,8 +9,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ORDER = ["include", "src/base", "src/trace", "src/array", "src/ops", "src/device",
-         "src/jit", "src/lib", "src/net", "src/api"]
-OUTSIDE = ["tests", "bench", "examples"]  # they may include from any folder of ORDER
+         "src/jit", "src/lib", "src/net", "src/api", "src/cli"]
+OUTSIDE = ["tests", "bench", "examples", "experiments"]  # they may include from any folder of ORDER
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 SUFFIXES = {".c", ".h", ".def", ".inc", ".cpp"}
 

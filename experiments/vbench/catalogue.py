@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured: every experiment with its sizes, its series and the paper's own figures.
+
+A series is one program in one language with one set of flags or settings. The names are the
+ones that tables, figures and JSON files show.
+"""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Series:
+    name: str
+    kind: str  # vproc, c, fortran, python: how its program is built and started
+    program: str
+    flags: tuple = ()  # of the compiler, or NAME=VALUE settings of vproc
+    valid: bool = True  # whether its result is to be compared
+    libraries: tuple = ()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    name: str
+    title: str
+    times: dict  # size -> evaluations in one sample
+    tolerance: float  # relative; 0: bit for bit
+    series: tuple
+    figure: str = ""
+    paper: dict = field(default_factory=dict)  # size -> {label: ms}
+    left_out: dict = field(default_factory=dict)  # name of a peer -> why it has no program
+
+
+GCC = ("-O3", "-march=native")
+FAST = ("-ffast-math",)
+OPENMP = ("-fopenmp",)
+
+
+def vproc_series(program, loop=None, stages=True):
+    """One program on vproc in all the ways it can run."""
+    found = [
+        Series("vproc", "vproc", program),
+        Series("vproc-warm", "vproc", program, ("CACHE=warm",)),
+        Series("vproc-sync", "vproc", program, ("VP_SYNC=1",)),
+    ]
+    if loop:
+        found += [
+            Series("vproc-loop", "vproc", loop),
+            Series("vproc-loop-sync", "vproc", loop, ("VP_SYNC=1",)),
+        ]
+    if stages:
+        found += [
+            Series("vproc-base", "vproc", program, ("VP_JIT=off",)),
+            Series("vproc-native", "vproc", program, ("VP_JIT=native",)),
+            Series("vproc-specialised", "vproc", program, ("VP_JIT=specialised",)),
+        ]
+    return found
+
+
+def fortran_series(program):
+    native = GCC + FAST
+    return [
+        Series("gfortran-O0", "fortran", program, ("-O0",)),
+        Series("gfortran-O3", "fortran", program, ("-O3",)),
+        Series("gfortran-native-fast", "fortran", program, native),
+        Series("gfortran-fused", "fortran", program, native + ("-DFUSED",)),
+    ]
+
+
+def c_series(program, fast=True):
+    found = [
+        Series("c", "c", program, GCC),
+        Series("c-openmp", "c", program, GCC + OPENMP),
+    ]
+    if fast:
+        found += [
+            Series("c-fast", "c", program, GCC + FAST),
+            Series("c-openmp-fast", "c", program, GCC + FAST + OPENMP),
+        ]
+    return found
+
+
+def python_series(program, *modules):
+    known = {
+        "numpy": ("numpy_programs", program),
+        "numba": ("numba_programs", program),
+        "numba-parallel": ("numba_programs", program + "_parallel"),
+        "jax": ("jax_programs", program),
+    }
+    return [Series(name, "python", " ".join(known[name])) for name in modules]
+
+
+A1 = Experiment(
+    name="a1",
+    title="A1: sum((m0 & (A << shift)) | (~m0 & B), 1) on uint32 [507,10,5,17]",
+    times={507: 1000},
+    tolerance=0,
+    figure="Figure 4",
+    paper={507: {"paper: NumPy": 0.46, "paper: Fortran": 0.10, "paper: VP": 0.066,
+                 "paper: VP experimental": 0.0085}},
+    series=tuple(vproc_series("a1") + c_series("a1", fast=False) + fortran_series("a1")
+                 + python_series("a1", "numpy", "numba", "numba-parallel", "jax")),
+)
+
+A2 = Experiment(
+    name="a2",
+    title="A2: sum(abs(sin(A)), 0), and the same as a loop over columns",
+    times={1500: 10, 200: 500},
+    tolerance=1e-12,
+    figure="Figure 5",
+    paper={1500: {"paper: loop": 14.3, "paper: Parallel.For": 3.6, "paper: VP loop": 5.3,
+                  "paper: VP vectorised": 1.3},
+           200: {"paper: loop": 0.43, "paper: VP loop": 0.47, "paper: VP vectorised": 0.024}},
+    series=tuple(vproc_series("a2", loop="a2_loop") + c_series("a2") + fortran_series("a2")
+                 + python_series("a2", "numpy", "numba", "numba-parallel", "jax")
+                 + [Series("numpy-loop", "python", "numpy_programs a2_loop")]),
+)
+
+A3 = Experiment(
+    name="a3",
+    title="A3: for i: B[0:i+1] = sum(abs(sin(A[:,i])))",
+    times={1500: 10, 200: 500},
+    tolerance=1e-12,
+    figure="Figure 6",
+    paper={1500: {"paper: loop": 18.1, "paper: Parallel.For (wrong)": 12.4, "paper: VP": 5.2}},
+    series=tuple(
+        vproc_series("a3")
+        + [Series("c", "c", "a3", GCC + ("-DORDER=0",)),
+           Series("c-fast", "c", "a3", GCC + FAST + ("-DORDER=0",)),
+           Series("c-openmp-ordered", "c", "a3", GCC + OPENMP + ("-DORDER=1",)),
+           Series("c-openmp-ordered-fast", "c", "a3", GCC + FAST + OPENMP + ("-DORDER=1",)),
+           Series("c-openmp-invalid", "c", "a3", GCC + FAST + OPENMP + ("-DORDER=0",),
+                  valid=False)]
+        + fortran_series("a3") + python_series("a3", "numpy", "numba")),
+    left_out={"numba-parallel": "has no ordered loops", "jax": "has no in-place loops"},
+)
+
+A4 = Experiment(
+    name="a4",
+    title="A4: K-means, 50 classes of 1203 columns of 1203 float64",
+    times={1203: 3},
+    tolerance=0,
+    figure="Figure 7",
+    paper={1203: {"paper: NumPy": 1246, "paper: no VP": 1000, "paper: Fortran": 247,
+                  "paper: VP": 107}},
+    series=tuple(vproc_series("a4") + c_series("a4") + fortran_series("a4")
+                 + python_series("a4", "numpy", "numba", "numba-parallel", "jax")),
+)
+
+FFT = Experiment(
+    name="fft",
+    title="F: R1 = abs(fft(data1)); R1 = sum(R1 + abs(fft(data2)), 1)",
+    times={256: 100, 1024: 10, 4096: 1},
+    tolerance=1e-9,
+    series=tuple(vproc_series("fft", stages=False)
+                 + [Series("fftw-threads", "c", "fft", GCC + FAST + OPENMP,
+                           libraries=("-lfftw3_threads", "-lfftw3"))]
+                 + python_series("fft", "numpy", "jax")),
+)
+
+TINY = Experiment(
+    name="tiny",
+    title="tiny: c = a + b on 10 float64",
+    times={10: 100000},
+    tolerance=0,
+    series=tuple(vproc_series("tiny", stages=False) + python_series("tiny", "numpy", "jax")),
+)
+
+EXPERIMENTS = {e.name: e for e in (A1, A2, A3, A4, FFT, TINY)}
+
+# Mechanisms that --ablate switches off, one at a time: VP_WITHOUT's words.
+MECHANISMS = ("fusion", "sizes", "renaming", "continuation", "stealing", "inline")
+
+
+def ablations(experiment):
+    """The main series of an experiment without one mechanism each."""
+    main = [s for s in experiment.series if s.name in ("vproc", "vproc-loop")]
+    return tuple(Series(f"{s.name}-without-{m}", "vproc", s.program, (f"VP_WITHOUT={m}",))
+                 for s in main for m in MECHANISMS)

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures the series of one experiment side by side.
+
+Each series is a process that waits for orders (../driver.c). They take turns, a slice of time
+each, so that whatever else happens on the machine happens to all of them. Every sample is
+kept, from the very first evaluation on.
+"""
+
+import array
+import os
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+
+SLICE_MS = 150  # a turn
+LONG_MS = 300  # a sample of a slow series takes fewer evaluations, to stay near this
+
+
+class Failed(Exception):
+    pass
+
+
+class Running:
+    """One series' process, and what it has shown so far."""
+
+    def __init__(self, series, command, environment, size, times):
+        self.series, self.size, self.times = series, size, times
+        self.samples = []  # (elapsed ms at its end, ms per evaluation, issue ms, evaluations)
+        self.elapsed = 0.0
+        self.errors = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=self.errors, text=True)
+        self.order(f"prepare {size}")
+
+    def order(self, line):
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+            answer = self.process.stdout.readline().split()
+        except OSError:
+            answer = []
+        if not answer:
+            self.process.wait()
+            self.errors.seek(0)
+            last = self.errors.read().strip().splitlines()[-1:] or ["it died"]
+            raise Failed(last[0])
+        return answer[1:]
+
+    def sample(self):
+        times = 1
+        if self.samples:
+            per_evaluation = max(self.samples[-1][1], 1e-9)
+            times = int(min(self.times, max(1, LONG_MS / per_evaluation)))
+        total, issue = map(float, self.order(f"sample {times}"))
+        self.elapsed += total
+        self.samples.append((self.elapsed, total / times, issue / times, times))
+
+    def turn(self, budget_ms):
+        end = min(self.elapsed + SLICE_MS, budget_ms)
+        while self.elapsed < end or len(self.samples) < 3:
+            self.sample()
+
+    def result(self, folder):
+        path = Path(folder) / f"{self.series.name}.result"
+        self.order(f"result {path}")
+        numbers = array.array("d")
+        numbers.frombytes(path.read_bytes())
+        path.unlink()
+        return numbers
+
+    def counters(self):
+        return tuple(map(int, self.order("counters")))
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.stdin.close()
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.process.stdout.close()
+        self.errors.close()
+
+
+def plateau(samples):
+    """The median of the later half: where a series ends up."""
+    later = samples[len(samples) // 2:]
+    return statistics.median(s[1] for s in later)
+
+
+def time_to_plateau(samples):
+    """Own running time until three samples in a row are within 15 % of the plateau."""
+    level = plateau(samples) * 1.15
+    good = 0
+    for index, sample in enumerate(samples):
+        good = good + 1 if sample[1] <= level else 0
+        if good == 3 or (good and index == len(samples) - 1):
+            return samples[index - good + 1][0]
+    return samples[-1][0]
+
+
+def differs(numbers, reference, tolerance):
+    """What is wrong with a result, or None."""
+    if len(numbers) != len(reference):
+        return f"{len(numbers)} numbers instead of {len(reference)}"
+    worst = 0.0
+    for a, b in zip(numbers, reference):
+        if a != b:
+            worst = max(worst, abs(a - b) / max(abs(a), abs(b)))
+    if worst <= tolerance:
+        return None
+    return f"differs by {worst:.1e}"
+
+
+def facts(running, checked, note, counters):
+    """A series as the JSON file has it."""
+    samples = running.samples
+    rest = samples[1:] or samples
+    median = statistics.median(s[1] for s in rest)
+    issue = statistics.median(s[2] for s in rest)
+    return {
+        "name": running.series.name,
+        "flags": " ".join(running.series.flags),
+        "best_ms": min(s[1] for s in rest),
+        "median_ms": median,
+        "plateau_ms": plateau(samples),
+        "first_ms": samples[0][1],
+        "time_to_plateau_ms": time_to_plateau(samples),
+        "issue_ms": issue,
+        "wait_ms": max(median - issue, 0.0),
+        "evaluations": sum(s[3] for s in samples),
+        "checked": checked,
+        "check": note,
+        "kernels": counters[0],
+        "elements": counters[1],
+        "samples": [[round(s[0], 4), round(s[1], 7)] for s in samples],
+    }
+
+
+def environment_for(series, caches):
+    """What the series' process finds in its environment. Each cold series has a folder of its
+    own for compiled kernels, a warm one that of `vproc`, which must have run before."""
+    found = {k: v for k, v in os.environ.items() if not k.startswith("VP_") or k == "VP_THREADS"}
+    if "VP_THREADS" in found:
+        found.setdefault("OMP_NUM_THREADS", found["VP_THREADS"])
+        found.setdefault("NUMBA_NUM_THREADS", found["VP_THREADS"])
+    cache = "vproc" if "CACHE=warm" in series.flags else series.name
+    found["VP_CACHE"] = str(Path(caches) / cache)
+    for flag in series.flags:
+        if flag.startswith("VP_"):
+            name, _, value = flag.partition("=")
+            found[name] = value
+    return found
+
+
+def measure(experiment, size, series, builder, seconds, progress):
+    """Returns ([facts of a series], {name: why it was left out})."""
+    left_out = {}
+    budget = seconds * 1000
+    with tempfile.TemporaryDirectory() as folder:
+        caches = Path(folder) / "cache"
+        caches.mkdir(mode=0o700)
+        group = []
+
+        def start(one):
+            try:
+                command = builder.command(one)
+                (caches / one.name).mkdir(mode=0o700, exist_ok=True)
+                progress.step(one.name, 0)
+                group.append(Running(one, command, environment_for(one, caches), size,
+                                     experiment.times.get(size, 1)))
+            except Failed as why:
+                left_out[one.name] = str(why)
+            except Exception as why:
+                if type(why).__name__ != "Missing":
+                    raise
+                left_out[one.name] = str(why)
+
+        def take_turns(members):
+            todo = list(members)
+            while todo:
+                for one in list(todo):
+                    before = one.elapsed
+                    try:
+                        one.turn(budget)
+                    except Failed as why:
+                        left_out[one.series.name] = str(why)
+                        group.remove(one)
+                        todo.remove(one)
+                        continue
+                    progress.step(one.series.name, min(one.elapsed, budget) - min(before, budget))
+                    if one.elapsed >= budget:
+                        todo.remove(one)
+
+        # A process is cold once: the cold ones each begin with nobody else waiting; the warm
+        # one is a second process, after they have left their kernels behind.
+        try:
+            for one in series:
+                if "CACHE=warm" in one.flags:
+                    continue
+                start(one)
+                if group and group[-1].series is one:
+                    try:
+                        group[-1].turn(budget)
+                    except Failed as why:
+                        left_out[one.name] = str(why)
+                        group.pop().stop()
+            for one in series:
+                if "CACHE=warm" in one.flags:
+                    start(one)
+            take_turns(list(group))
+            return finish(group, experiment, folder), left_out
+        finally:
+            for one in group:
+                one.stop()
+
+
+def finish(group, experiment, folder):
+    """Results are compared with those of vproc one instruction at a time, or, without it, of
+    whoever comes first; bit for bit or within the experiment's tolerance."""
+    valid = [one for one in group if one.series.valid]
+    results = {one.series.name: one.result(folder) for one in valid}
+    reference = results.get("vproc-sync") or next(iter(results.values()), None)
+    found = []
+    for one in group:
+        if one.series.valid:
+            wrong = differs(results[one.series.name], reference, experiment.tolerance)
+            note = wrong or "equal"
+        else:
+            wrong, note = True, "not compared: its stores are in no order"
+        found.append(facts(one, not wrong, note, one.counters()))
+    return found

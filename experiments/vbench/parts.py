@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of the processor that are measured by programs of their own, in bench/ of the build:
+what issuing costs, how soon native code is there, how fast it is for each layout. Their lines
+are shown as they are, and their figures go into the JSON file."""
+
+import re
+import subprocess
+
+PARTS = {
+    "issue": ("what issuing an instruction costs", "bench-net",
+              ["tiny", "extend", "gate", "gate-chain", "chain"]),
+    "jit": ("how soon native code is there", "bench-jit", []),
+    "layouts": ("base and native kernels on one thread, against C, by layout", "bench-layouts", []),
+}
+
+NET_LINE = re.compile(r"^(?P<what>.+?)\s+best\s+(?P<best>[\d.]+)\s+median\s+(?P<median>[\d.]+) (?P<unit>\S+)")
+JIT_LINE = re.compile(r"^\s*(?P<what>\S.*?)\s{2,}(?P<best>[\d.]+)\s+(?P<median>[\d.]+) (?P<unit>ms|µs)")
+LAYOUT_LINE = re.compile(r"^(?P<what>.+?)\s{2,}(?P<base>[\d.]+)\s+(?P<native>[\d.]+)\s+(?P<c>[\d.]+)\s")
+MS = {"ns": 1e-6, "µs": 1e-3, "ms": 1.0}
+
+
+def series(name, best, median, **more):
+    return {"name": name, "best_ms": best, "median_ms": median, **more}
+
+
+def issue_figures(lines):
+    found = [m for m in map(NET_LINE.match, lines) if m]
+    return {"series": [series(m["what"], float(m["best"]) * MS[m["unit"]],
+                              float(m["median"]) * MS[m["unit"]]) for m in found]}
+
+
+def jit_figures(lines):
+    """bench-jit says first without, then with a cache: how long the first and a later kernel
+    take."""
+    found, first, later = [], [], []
+    for line in lines:
+        m = JIT_LINE.match(line)
+        if not m or "CPU time" in line:
+            continue
+        found.append(series(m["what"], float(m["best"]) * MS[m["unit"]],
+                            float(m["median"]) * MS[m["unit"]]))
+        if m["what"].startswith("first kernel"):
+            first.append(float(m["median"]))
+        elif m["what"].startswith("a later kernel"):
+            later.append(float(m["median"]))
+    figures = {"series": found}
+    if len(first) == 2 and later:
+        figures.update(cold_first_native_ms=first[0], kernel_median_ms=later[0],
+                       warm_first_native_ms=first[1])
+    return figures
+
+
+def layout_figures(lines):
+    found = [m for m in map(LAYOUT_LINE.match, lines) if m]
+    return {"series": [{"name": m["what"], "vproc-base_us": float(m["base"]),
+                        "vproc-native_us": float(m["native"]), "c_us": float(m["c"])}
+                       for m in found]}
+
+
+FIGURES = {"issue": issue_figures, "jit": jit_figures, "layouts": layout_figures}
+
+
+def run(name, options, builder, progress):
+    title, program, arguments = PARTS[name]
+    progress.begin(name, 15000)
+    progress.step(program, 0)
+    path = builder.programs.parent / "bench" / program
+    one = {"experiment": name, "title": f"{name}: {title}", "size": None, "series": [],
+           "left_out": {}, "lines": []}
+    try:
+        done = subprocess.run([str(path), *arguments], capture_output=True, text=True)
+        one["lines"] = done.stdout.splitlines()
+        one.update(FIGURES[name](one["lines"]))
+        if done.returncode != 0:
+            one["left_out"][program] = f"ended with status {done.returncode}"
+    except OSError:
+        one["left_out"][program] = "is not installed; it is part of a build folder"
+    progress.end()
+    return one
+
+
+def lines(one):
+    yield one["title"]
+    yield from one["lines"]
+    for name, why in one["left_out"].items():
+        yield f"  left out: {name}: {why}"
