@@ -145,9 +145,13 @@ typedef enum {
 } vp__sel_kind;
 typedef struct {
     vp__sel_kind kind;
-    bool has_start, has_stop;
-    int64_t start, stop, step;
-    vp_operand array;
+    bool has_start, has_stop, is_expr;
+    union {
+        int64_t start;
+        vp_array array; /* VP__SEL_ARRAY: an index array or a mask, or */
+        vp_expr expr;   /* the same, when is_expr */
+    } v;
+    int64_t stop, step;
 } vp_sel;
 
 /* --- Operands and places (macros that make the calls above readable) --------------------- */
@@ -199,26 +203,26 @@ static inline vp_operand vp__in_float(double x) {
 static inline vp_sel vp__sel_plain(vp__sel_kind kind) {
     vp_sel s;
     s.kind = kind;
-    s.has_start = s.has_stop = false;
-    s.start = s.stop = 0;
+    s.has_start = s.has_stop = s.is_expr = false;
+    s.v.start = s.stop = 0;
     s.step = 1;
-    s.array = vp__in_int(0);
     return s;
 }
 static inline vp_sel vp__sel_index(int64_t i) {
     vp_sel s = vp__sel_plain(VP__SEL_INDEX);
-    s.start = i;
+    s.v.start = i;
     return s;
 }
 static inline vp_sel vp__sel_sel(vp_sel s) { return s; }
 static inline vp_sel vp__sel_array(vp_array a) {
     vp_sel s = vp__sel_plain(VP__SEL_ARRAY);
-    s.array = vp__in_array(a);
+    s.v.array = a;
     return s;
 }
 static inline vp_sel vp__sel_expr(vp_expr e) {
     vp_sel s = vp__sel_plain(VP__SEL_ARRAY);
-    s.array = vp__in_expr(e);
+    s.is_expr = true;
+    s.v.expr = e;
     return s;
 }
 static inline vp_axes_t vp__axes_one(int32_t axis) {
@@ -350,7 +354,7 @@ VP_API vp_axes_t vp_axes_of(int count, const int64_t *axes);
 static inline vp_sel vp_range(int64_t start, int64_t stop) {
     vp_sel s = vp__sel_plain(VP__SEL_RANGE);
     s.has_start = s.has_stop = true;
-    s.start = start;
+    s.v.start = start;
     s.stop = stop;
     return s;
 }
@@ -382,7 +386,19 @@ typedef struct {
     int count;
     vp_sel item[16];
 } vp_index;
-VP_API vp_index vp_index_of(int count, const vp_sel *items);
+static inline vp_index vp_index_of(int count, const vp_sel *items) {
+    vp_index index;
+    index.count = items ? count : -1;
+    for (int i = 0; i < index.count && i < 16; i++) index.item[i] = items[i];
+    return index;
+}
+/* A selection that lives as long as the statement it is written in. */
+#ifdef __cplusplus
+static inline const vp_index *vp__index(const vp_index &index) { return &index; }
+#define VP__INDEX(index) vp__index(index)
+#else
+#define VP__INDEX(index) ((const vp_index[1]){index})
+#endif
 #define vp_at(...)                                                                            \
     vp_index_of(VP__COUNT(__VA_ARGS__), VP__LIST(vp_sel, VP__MAP(VP__SEL, __VA_ARGS__)))
 
@@ -462,12 +478,12 @@ VP_API vp_array vp__borrow(const char *where, vp_dtype dtype, vp_shape_t shape,
 
 /* vp_get(A, VP_ALL, 3): part of an array, by integers, ranges, whole axes, new axes, an
  * ellipsis, integer arrays and boolean masks, as NumPy's A[:, 3]. */
-#define vp_get(x, ...) vp__get(VP_HERE, VP__IN(x), vp_at(__VA_ARGS__))
-#define vp_get_at(x, index) vp__get(VP_HERE, VP__IN(x), index)
-VP_API vp_expr vp__get(const char *where, vp_operand x, vp_index index);
+#define vp_get(x, ...) vp__get(VP_HERE, VP__IN(x), VP__INDEX(vp_at(__VA_ARGS__)))
+#define vp_get_at(x, index) vp__get(VP_HERE, VP__IN(x), VP__INDEX(index))
+VP_API vp_expr vp__get(const char *where, vp_operand x, const vp_index *index);
 /* vp_put(A, vp_at(VP_ALL, 3), x): writes part of an array; x is broadcast and converted. */
-#define vp_put(a, index, x) vp__put_at(VP_HERE, a, index, VP__IN(x))
-VP_API void vp__put_at(const char *where, vp_array a, vp_index index, vp_operand x);
+#define vp_put(a, index, x) vp__put_at(VP_HERE, a, VP__INDEX(index), VP__IN(x))
+VP_API void vp__put_at(const char *where, vp_array a, const vp_index *index, vp_operand x);
 /* The slices of x at these positions along an axis. */
 #define vp_take(x, positions, axis) vp__take(VP_HERE, VP__IN(x), VP__IN(positions), axis)
 VP_API vp_expr vp__take(const char *where, vp_operand x, vp_operand positions, int axis);

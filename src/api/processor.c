@@ -8,6 +8,7 @@
 #include "array/pool.h"
 #include "base/error.h"
 #include "net/net.h"
+#include "net/recipe.h"
 
 const char *vp_dtype_name(vp_dtype t) {
     return vp__dtype_is_valid(t) ? vp__dtype[t].name : "not an element type";
@@ -46,7 +47,7 @@ void vp_get_stats(vp_stats *out) {
     vp__pool_stat pool;
     vp__pool_stats(&pool);
     out->in_flight = atomic_load_explicit(&vp__nodes_in_flight, memory_order_relaxed);
-    out->bytes_in_use = pool.in_use;
+    out->bytes_in_use = pool.in_use - vp__recipe_bytes();
     out->peak_bytes = pool.peak_in_use;
     out->threads = vp__placeable;
 }

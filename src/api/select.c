@@ -10,13 +10,6 @@
 #include "array/shape.h"
 #include "net/library.h"
 
-vp_index vp_index_of(int count, const vp_sel *items) {
-    vp_index index;
-    index.count = items ? count : -1;
-    for (int i = 0; i < index.count && i < 16; i++) index.item[i] = items[i];
-    return index;
-}
-
 /* A selection worked out against a shape. */
 typedef struct {
     vp__layout layout; /* after everything but the index arrays */
@@ -153,7 +146,10 @@ static vp__error *resolve_arrays(const vp_index *index, vp__expr **array,
         return vp__error_new(VP_ERR_INDEX, where, "a selection has at most 16 items");
     for (int i = 0; i < index->count; i++) {
         if (index->item[i].kind != VP__SEL_ARRAY) continue;
-        array[i] = vp__as_leaf(vp__operand(index->item[i].array, where));
+        const vp_sel *item = &index->item[i];
+        vp_operand x =
+            item->is_expr ? vp__in_expr(item->v.expr) : vp__in_array(item->v.array);
+        array[i] = vp__as_leaf(vp__operand(x, where));
         if (error) continue;
         int cls = vp__dtype[array[i]->dtype].cls;
         if (array[i]->kind == VP__EXPR_POISON)
@@ -212,33 +208,68 @@ static vp__expr *gather(vp__expr *base, selection *s, const char *name,
     return vp__value_expr(&v, where);
 }
 
-vp_expr vp__get(const char *where, vp_operand x, vp_index index) {
+/* Whether a selection needs no index arrays. */
+static bool is_plain(const vp_index *index) {
+    if (index->count < 0 || index->count > 16) return false;
+    bool plain = true;
+    for (int i = 0; i < index->count; i++) plain &= index->item[i].kind != VP__SEL_ARRAY;
+    return plain;
+}
+
+/* Part of an array whose size is known: its leaf, which nobody has a handle of, becomes that
+ * part. */
+static vp__expr *select_leaf(vp__expr *e, const vp_index *index, const char *where) {
+    vp__layout l;
+    vp__error *error = vp__select_apply(index->item, index->count, e->ndim, e->offset,
+                                        e->dims, e->strides, &l);
+    if (error) return vp__refuse(1, &e, where, vp__error_wrap(error, where, "get"));
+    /* Axes that are not in the record itself are a block of their own, of the size that
+     * ndim says. */
+    if (l.ndim != e->ndim && (l.ndim > e->ndim || e->ndim > VP__EXPR_AXES)) {
+        vp__expr *r = vp__expr_leaf(e->storage, e->buffer, (vp_dtype)e->dtype, l.offset,
+                                    l.ndim, l.dims, l.strides, false, where);
+        vp__expr_free(e);
+        return r;
+    }
+    e->where = where;
+    e->offset = l.offset;
+    e->ndim = (int8_t)l.ndim;
+    for (int i = 0; i < l.ndim; i++) {
+        e->dims[i] = l.dims[i];
+        e->strides[i] = l.strides[i];
+    }
+    vp__expr_measure(e);
+    return e;
+}
+
+vp_expr vp__get(const char *where, vp_operand x, const vp_index *index) {
     vp__expr *e = vp__operand_view(x, where);
+    const bool plain = is_plain(index);
+    if (plain && x.kind == VP__IN_ARRAY && e->kind == VP__EXPR_LEAF && !e->late)
+        return vp__give(select_leaf(e, index, where));
     if (e->kind != VP__EXPR_VIEW) e = vp__as_leaf(e);
     vp__expr *array[16] = {NULL};
-    vp__error *error = resolve_arrays(&index, array, where);
+    vp__error *error = resolve_arrays(index, array, where);
     if (e->kind == VP__EXPR_POISON || error) {
-        free_arrays(index.count, array);
+        free_arrays(index->count, array);
         if (!error) return vp__give(e);
         return vp__give(vp__refuse(1, &e, where, error));
     }
-    bool plain = true;
-    for (int i = 0; i < index.count; i++) plain = plain && !array[i];
     if (plain) {
-        vp__viewop op = plain_items(&index);
+        vp__viewop op = plain_items(index);
         return vp__give(vp__select_expr(e, &op, where));
     }
     e = vp__as_sized_leaf(e);
     if (e->kind != VP__EXPR_LEAF) {
-        free_arrays(index.count, array);
+        free_arrays(index->count, array);
         return vp__give(e);
     }
     selection s = {.p.nitems = 0};
     vp__layout from = {.ndim = e->ndim, .offset = e->offset};
     memcpy(from.dims, e->dims, (size_t)e->ndim * sizeof(int64_t));
     memcpy(from.strides, e->strides, (size_t)e->ndim * sizeof(int64_t));
-    error = select_from(&s, &index, array, &from, vp__dtype[e->dtype].size, where);
-    free_arrays(index.count, array);
+    error = select_from(&s, index, array, &from, vp__dtype[e->dtype].size, where);
+    free_arrays(index->count, array);
     if (error) {
         free_items(&s);
         return vp__give(vp__refuse(1, &e, where, error));
@@ -379,67 +410,114 @@ static void poison_now(vp__buffer *buffer, const vp__layout *l, int size,
     vp__spin_unlock(&buffer->lock);
 }
 
-void vp__put_at(const char *where, vp_array a, vp_index index, vp_operand x) {
-    vp__expr *value = vp__operand(x, where);
-    vp__expr *array[16] = {NULL};
-    vp__error *error = resolve_arrays(&index, array, where);
-    vp__buffer *buffer = NULL;
-    vp_dtype dtype = VP_BOOL;
-    vp__layout whole = {.ndim = 0};
-    vp__error *missing = find_target(a, where, &buffer, &dtype, &whole);
-    if (missing) {
-        vp__error_release(error);
-        report(missing);
-        free_arrays(index.count, array);
-        vp__expr_free(value);
-        return;
-    }
-    int size = vp__dtype[dtype].size;
+/* Makes the value what the selection's elements take; an error when it does not fit. */
+static vp__error *fit_value(vp__expr **value, vp_dtype dtype, const vp__layout *l,
+                            const char *where) {
+    *value = fit_axes(vp__build_cast(*value, dtype, where), l->ndim, where);
+    if ((*value)->kind == VP__EXPR_POISON) return NULL;
+    return check_fit(*value, l->ndim, l->dims, where);
+}
+
+/* Whether a mistake shows now or when a size is known, what should have been written is
+ * poisoned: that is where the user will look. */
+static vp__expr *poisoned(vp__expr *value, vp__error *error, const char *where) {
+    vp__error_remember(error);
+    vp__expr_free(value);
+    return vp__expr_poison(error, where);
+}
+
+/* Writes by index arrays; `whole` is the target's own layout. */
+static vp__error *put_by_arrays(const char *where, vp__buffer *buffer, vp_dtype dtype,
+                                const vp__layout *whole, const vp_index *index,
+                                vp__expr **array, vp__error *error, vp__expr *value) {
+    const int size = vp__dtype[dtype].size;
     selection s = {.p.nitems = 0};
-    if (!error) error = select_from(&s, &index, array, &whole, size, where);
-    if (error) s.layout = whole;
-    free_arrays(index.count, array);
+    if (!error) error = select_from(&s, index, array, whole, size, where);
     vp__error *refused = error ? NULL : check_writable(&s.layout, where);
     if (refused) {
-        report(refused);
         free_items(&s);
         vp__expr_free(value);
-        vp__buffer_release(buffer);
-        return;
+        return refused;
     }
-    if (!error) {
+    const bool scatters = !error && s.p.nitems > 0;
+    if (!error && scatters)
         value = vp__build_cast(value, dtype, where);
-        if (!s.p.nitems) value = fit_axes(value, s.layout.ndim, where);
-        if (value->kind != VP__EXPR_POISON && !s.p.nitems)
-            error = check_fit(value, s.layout.ndim, s.layout.dims, where);
-    }
+    else if (!error)
+        error = fit_value(&value, dtype, &s.layout, where);
     if (error) {
-        /* Whether a mistake shows now or when a size is known, what should have been written
-         * is poisoned: that is where the user will look. */
-        vp__error_remember(error);
-        vp__expr_free(value);
-        value = vp__expr_poison(error, where);
-        if (s.p.nitems) s.layout = whole;
+        value = poisoned(value, error, where);
+        s.layout = *whole;
         free_items(&s);
     }
     vp__target t = {buffer,          dtype,         s.layout.ndim,
                     s.layout.offset, s.layout.dims, s.layout.strides};
-    if (s.p.nitems) {
-        vp__expr *in[1 + VP__FANCY_ITEMS];
-        int count = s.p.nitems;
-        memcpy(in, s.item, (size_t)count * sizeof in[0]);
-        in[count] = value;
-        s.p.kind = VP__LIB_SCATTER;
-        vp__region region =
-            vp__region_of(whole.offset, whole.ndim, whole.dims, whole.strides, size);
-        error = vp__library_put(&s.p, &t, &region, count + 1, in, where);
+    if (!scatters) return vp__put(&t, value, where);
+    vp__expr *in[1 + VP__FANCY_ITEMS];
+    int count = s.p.nitems;
+    memcpy(in, s.item, (size_t)count * sizeof in[0]);
+    in[count] = value;
+    s.p.kind = VP__LIB_SCATTER;
+    vp__region region =
+        vp__region_of(whole->offset, whole->ndim, whole->dims, whole->strides, size);
+    return vp__library_put(&s.p, &t, &region, count + 1, in, where);
+}
+
+/* Writes a part that integers, ranges and whole axes select. */
+static vp__error *put_plain(const char *where, vp__buffer *buffer, vp_dtype dtype,
+                            const vp__layout *whole, const vp_index *index,
+                            vp__expr *value) {
+    vp__layout l;
+    const vp__layout *written = &l;
+    vp__error *error = vp__select_apply(index->item, index->count, whole->ndim,
+                                        whole->offset, whole->dims, whole->strides, &l);
+    if (error) {
+        error = vp__error_wrap(error, where, "index");
+        written = whole;
     } else {
-        error = vp__put(&t, value, where);
+        vp__error *refused = check_writable(&l, where);
+        if (refused) {
+            vp__expr_free(value);
+            return refused;
+        }
+        error = fit_value(&value, dtype, &l, where);
+    }
+    if (error) value = poisoned(value, error, where);
+    vp__target t = {buffer,          dtype,         written->ndim,
+                    written->offset, written->dims, written->strides};
+    return vp__put(&t, value, where);
+}
+
+void vp__put_at(const char *where, vp_array a, const vp_index *index, vp_operand x) {
+    vp__expr *value = vp__operand(x, where);
+    const bool plain = is_plain(index);
+    vp__expr *array[16];
+    vp__error *error = NULL;
+    if (!plain) {
+        memset(array, 0, sizeof array);
+        error = resolve_arrays(index, array, where);
+    }
+    vp__buffer *buffer = NULL;
+    vp_dtype dtype = VP_BOOL;
+    vp__layout whole;
+    vp__error *missing = find_target(a, where, &buffer, &dtype, &whole);
+    if (missing) {
+        vp__error_release(error);
+        report(missing);
+        if (!plain) free_arrays(index->count, array);
+        vp__expr_free(value);
+        return;
+    }
+    if (plain) {
+        error = put_plain(where, buffer, dtype, &whole, index, value);
+    } else {
+        error = put_by_arrays(where, buffer, dtype, &whole, index, array, error, value);
+        free_arrays(index->count, array);
     }
     if (error) {
         /* Nothing could be issued. Read-only memory stays as it is; a lack of memory must not
          * leave the old elements there as if nothing had been asked. */
-        if (error->status == VP_ERR_MEMORY) poison_now(buffer, &whole, size, error);
+        if (error->status == VP_ERR_MEMORY)
+            poison_now(buffer, &whole, vp__dtype[dtype].size, error);
         report(error);
     }
     vp__buffer_release(buffer);

@@ -7,7 +7,7 @@
 
 int64_t vp__range_clip(const vp_sel *r, int64_t dim, int64_t *start) {
     int64_t step = r->step, low = step < 0 ? -1 : 0, high = step < 0 ? dim - 1 : dim;
-    int64_t from = r->has_start ? r->start : step < 0 ? high : low;
+    int64_t from = r->has_start ? r->v.start : step < 0 ? high : low;
     int64_t to = r->has_stop ? r->stop : step < 0 ? low : high;
     if (r->has_start && from < 0) from += dim;
     if (r->has_stop && to < 0) to += dim;
@@ -46,20 +46,22 @@ static vp__error *axis_bits(const vp__viewop *op, int ndim, uint32_t *bits) {
     return NULL;
 }
 
-static int select_ndim(const vp__viewop *op, int ndim, vp__error **error) {
-    int used = 0, gone = 0, fresh = 0, ellipses = 0;
-    for (int i = 0; i < op->count; i++) {
-        const vp_sel *s = &op->u.item[i];
-        used += uses_axis(s);
+static int select_ndim(const vp_sel *item, int count, int ndim, int *used,
+                       vp__error **error) {
+    int gone = 0, fresh = 0, ellipses = 0;
+    *used = 0;
+    for (int i = 0; i < count; i++) {
+        const vp_sel *s = &item[i];
+        *used += uses_axis(s);
         gone += s->kind == VP__SEL_INDEX;
         fresh += s->kind == VP__SEL_NEWAXIS;
         ellipses += s->kind == VP__SEL_ELLIPSIS;
         if (s->kind == VP__SEL_RANGE && s->step == 0 && !*error)
             *error = vp__error_new(VP_ERR_VALUE, NULL, "a range's step cannot be 0");
     }
-    if (!*error && used > ndim)
+    if (!*error && *used > ndim)
         *error = vp__error_new(VP_ERR_INDEX, NULL, "%d indices for an array of %d axes",
-                               used, ndim);
+                               *used, ndim);
     if (!*error && ellipses > 1)
         *error =
             vp__error_new(VP_ERR_INDEX, NULL, "a selection has at most one ellipsis");
@@ -70,8 +72,9 @@ static int select_ndim(const vp__viewop *op, int ndim, vp__error **error) {
 int vp__viewop_ndim(const vp__viewop *op, int ndim, vp__error **error) {
     *error = NULL;
     uint32_t bits;
+    int used;
     switch (op->kind) {
-    case VP__VIEW_SELECT: return select_ndim(op, ndim, error);
+    case VP__VIEW_SELECT: return select_ndim(op->u.item, op->count, ndim, &used, error);
     case VP__VIEW_RESHAPE:
     case VP__VIEW_BROADCAST:
         if (op->count < 0 || op->count > VP__MAXDIM) *error = too_many_axes();
@@ -101,50 +104,57 @@ int vp__viewop_ndim(const vp__viewop *op, int ndim, vp__error **error) {
     return ndim;
 }
 
-static void take_axis(vp__layout *out, const vp__layout *in, int from) {
-    out->dims[out->ndim] = in->dims[from];
-    out->strides[out->ndim++] = in->strides[from];
+static void put_axis(vp__layout *out, int64_t dim, int64_t stride) {
+    out->dims[out->ndim] = dim;
+    out->strides[out->ndim++] = stride;
 }
 
-static vp__error *apply_select(const vp__viewop *op, vp__layout *l,
-                               const vp__layout *in) {
-    int used = 0, from = 0;
-    for (int i = 0; i < op->count; i++) used += uses_axis(&op->u.item[i]);
-    for (int i = 0; i < op->count; i++) {
-        const vp_sel *s = &op->u.item[i];
+static void take_axis(vp__layout *out, const vp__layout *in, int from) {
+    put_axis(out, in->dims[from], in->strides[from]);
+}
+
+vp__error *vp__select_apply(const vp_sel *item, int count, int ndim, int64_t offset,
+                            const int64_t *dims, const int64_t *strides, vp__layout *l) {
+    vp__error *error = NULL;
+    int used, from = 0;
+    select_ndim(item, count, ndim, &used, &error);
+    if (error) return error;
+    l->ndim = 0;
+    l->offset = offset;
+    for (int i = 0; i < count; i++) {
+        const vp_sel *s = &item[i];
         switch (s->kind) {
         case VP__SEL_INDEX: {
-            int64_t dim = in->dims[from], k = s->start < 0 ? s->start + dim : s->start;
+            int64_t dim = dims[from], k = s->v.start < 0 ? s->v.start + dim : s->v.start;
             if (k < 0 || k >= dim)
                 return vp__error_new(
                     VP_ERR_INDEX, NULL,
                     "index %lld is out of bounds for axis %d with size %lld",
-                    (long long)s->start, from, (long long)dim);
-            l->offset += k * in->strides[from++];
+                    (long long)s->v.start, from, (long long)dim);
+            l->offset += k * strides[from++];
             break;
         }
         case VP__SEL_RANGE: {
-            int64_t start, count = vp__range_clip(s, in->dims[from], &start);
+            int64_t start, length = vp__range_clip(s, dims[from], &start);
             /* With at most one element the step is of no account, and could overflow. */
-            l->strides[l->ndim] =
-                count > 1 ? in->strides[from] * s->step : in->strides[from];
-            l->dims[l->ndim++] = count;
-            if (count > 0) l->offset += start * in->strides[from];
+            put_axis(l, length, length > 1 ? strides[from] * s->step : strides[from]);
+            if (length > 0) l->offset += start * strides[from];
             from++;
             break;
         }
         case VP__SEL_ALL:
-        case VP__SEL_ARRAY: take_axis(l, in, from++); break;
-        case VP__SEL_NEWAXIS:
-            l->dims[l->ndim] = 1;
-            l->strides[l->ndim++] = 0;
+        case VP__SEL_ARRAY:
+            put_axis(l, dims[from], strides[from]);
+            from++;
             break;
+        case VP__SEL_NEWAXIS: put_axis(l, 1, 0); break;
         case VP__SEL_ELLIPSIS:
-            for (int k = in->ndim - used; k > 0; k--) take_axis(l, in, from++);
+            for (int k = ndim - used; k > 0; k--, from++)
+                put_axis(l, dims[from], strides[from]);
             break;
         }
     }
-    while (from < in->ndim) take_axis(l, in, from++);
+    for (; from < ndim; from++) put_axis(l, dims[from], strides[from]);
     return NULL;
 }
 
@@ -250,7 +260,9 @@ vp__error *vp__viewop_apply(const vp__viewop *op, vp__layout *l, int element_siz
     memcpy(in.strides, l->strides, (size_t)l->ndim * sizeof(int64_t));
     l->ndim = 0;
     switch (op->kind) {
-    case VP__VIEW_SELECT: return apply_select(op, l, &in);
+    case VP__VIEW_SELECT:
+        return vp__select_apply(op->u.item, op->count, in.ndim, l->offset, in.dims,
+                                in.strides, l);
     case VP__VIEW_RESHAPE: return apply_reshape(op, l, &in, element_size, copy);
     case VP__VIEW_BROADCAST: return apply_broadcast(op, l, &in, element_size);
     case VP__VIEW_SQUEEZE: return apply_squeeze(op, l, &in);

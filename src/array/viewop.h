@@ -46,6 +46,11 @@ int vp__viewop_ndim(const vp__viewop *op, int ndim, vp__error **error);
 vp__error *vp__viewop_apply(const vp__viewop *op, vp__layout *l, int element_size,
                             bool *copy);
 
+/* A selection of integers, ranges, whole and new axes and an ellipsis alone, applied to a
+ * layout of ndim axes that is not in *out. */
+vp__error *vp__select_apply(const vp_sel *item, int count, int ndim, int64_t offset,
+                            const int64_t *dims, const int64_t *strides, vp__layout *out);
+
 /* Python's clipping of a range against an axis: the number of elements and the first. */
 int64_t vp__range_clip(const vp_sel *range, int64_t dim, int64_t *start);
 

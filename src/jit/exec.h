@@ -22,6 +22,7 @@ typedef struct vp__exec_args {
     double
         cost; /* of the base kernels in nanoseconds, to know whether native code is worth
                     asking for; 0: it is not to be used */
+    int repeats; /* runs that the plan is made for, as far as one knows; 0 counts as 1 */
 } vp__exec_args;
 
 typedef struct vp__plan vp__plan;

@@ -41,6 +41,7 @@ typedef struct {
     int64_t *dim, *step;
     bool bare; /* no instructions: the leaf itself is reduced or copied */
     double cost;
+    int repeats;
 } maker;
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -380,7 +381,7 @@ static void lay_out(maker *m, int widest, int64_t elements) {
     for (int o = 0; o < p->noperands; o++)
         if (o < out || p->mode == VP__PLAN_MAP) reach(m, o);
     p->out_direct = is_contiguous(m, p->out_loop, p->nout, out);
-    p->body = p->native ? NULL : vp__plan_native_body(p, m->kernel, m->cost);
+    p->body = p->native ? NULL : vp__plan_native_body(p, m->kernel, m->cost, m->repeats);
     vp__plan_body(p, m->kernel);
 }
 
@@ -532,7 +533,8 @@ void vp__plan_init_for(vp__plan *p, const vp__kernels *kernels, const vp__exec_a
                .kernel = k,
                .loops = &loops,
                .bare = k->ninstrs == 0,
-               .cost = args->cost};
+               .cost = args->cost,
+               .repeats = args->repeats};
     const int nleaves = neutral ? 0 : k->nleaves,
               noperands = neutral ? 1 : loops.noperands;
     p->nconstants = (uint8_t)(neutral ? 1 : nleaves - (noperands - 1));

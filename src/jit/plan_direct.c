@@ -114,7 +114,7 @@ bool vp__plan_direct(vp__plan *p, const vp__exec_args *args, const vp__space *l,
     /* A few long reductions have to be cut along their numbers. */
     const bool chunks = n.kind == VP__FORM_ROWS && p->numbers / 2 >= piece_elements;
     if (chunks) form.kind = VP__FORM_CHUNK;
-    p->native = vp__native_want(k, &form, args->cost);
+    p->native = vp__native_want(k, &form, args->cost * (double)max64(args->repeats, 1));
     p->nest[0] = n.x;
     p->nest[1] = n.y;
     p->nest[2] = n.z;
@@ -124,7 +124,8 @@ bool vp__plan_direct(vp__plan *p, const vp__exec_args *args, const vp__space *l,
     return true;
 }
 
-vp__native_fn vp__plan_native_body(const vp__plan *p, const vp__kernel *k, double ns) {
+vp__native_fn vp__plan_native_body(const vp__plan *p, const vp__kernel *k, double ns,
+                                   int repeats) {
     if (k->ninstrs < 2 || !vp__native_is_worth(ns)) return NULL;
     vp__kernel body = *k;
     body.reduce = -1;
@@ -135,7 +136,7 @@ vp__native_fn vp__plan_native_body(const vp__plan *p, const vp__kernel *k, doubl
     for (int o = 0; o + 1 < p->noperands; o++)
         if (operand[o].reach != VP__REACH_UNIFORM)
             form.read[operand[o].value] = VP__READ_RUN;
-    return vp__native_want(&body, &form, ns);
+    return vp__native_want(&body, &form, ns * (double)max64(repeats, 1));
 }
 
 void vp__run_native_body(vp__run *r) {

@@ -17,8 +17,6 @@
 #include "net/tuning.h"
 #include "trace/trace.h"
 
-enum { SCRATCH_ARENA = 16384 };
-
 void vp__value_release(vp__value *v) {
     if (v->storage) vp__storage_release(v->storage);
     if (v->error) vp__error_release(v->error);
@@ -92,73 +90,41 @@ bool vp__issue_is_tiny(const vp__expr *e) {
            e->cost * (float)vp__cost_factor(e->op) < (float)vp__tuning.inline_ns;
 }
 
-/* Runs the segment on this thread into `out`, laid out by `strides` or, when NULL, as the
- * value's natural layout, which is reported in v. With `failed` it only finds the layout,
- * which does not depend on whether there is a value. */
-vp__error *vp__issue_run_now(const vp__segment *seg, vp__expr *const *leaves,
-                             vp__value *v, vp__storage *fresh, char *out,
-                             const int64_t *strides, vp__error *failed,
-                             const char *where) {
+vp__error *vp__issue_run_now(const vp__recipe *recipe, vp__expr *const *leaves, char *out,
+                             bool to_target, const char *where) {
     vp__core *core = vp__core_self();
-    char memory[SCRATCH_ARENA];
-    vp__arena arena;
-    vp__arena_init(&arena, memory, sizeof memory);
-    vp__leaf_layout layout[VP__SEGMENT_LEAVES];
     char *data[VP__SEGMENT_LEAVES];
-    for (int i = 0; i < seg->nleaves; i++) {
-        vp__expr *e = leaves[i];
-        layout[i] = (vp__leaf_layout){e->dims, e->strides, e->ndim};
+    for (int i = 0; i < recipe->seg.nleaves; i++)
         /* relaxed: complete inputs were seen through the log, or never had one. */
         data[i] =
-            atomic_load_explicit(&e->storage->host, memory_order_relaxed) + e->offset;
-    }
-    vp__cut cut;
-    vp__error *error = failed;
-    if (!vp__segment_cut(&cut, seg, layout, &arena)) {
-        /* The value has its shape all the same, or dependents would fail for another
-         * reason. */
-        if (v) vp__segment_layout(seg, v->dims, v->strides);
-        vp__error_release(failed);
-        error = vp__error_new(VP_ERR_MEMORY, where, "out of memory");
-        goto done;
-    }
-    if (v) {
-        const vp__part *last = cut.part[cut.nparts - 1];
-        memcpy(v->dims, last->out_dims, (size_t)v->ndim * sizeof(int64_t));
-        memcpy(v->strides, last->out_strides, (size_t)v->ndim * sizeof(int64_t));
-    }
-    if (failed) goto done;
-    if (fresh) {
-        if (!vp__storage_allocate(fresh)) {
-            error = vp__error_new(VP_ERR_MEMORY, where, "out of memory for the result");
-            goto done;
-        }
-        out = atomic_load_explicit(&fresh->host, memory_order_relaxed);
-    }
-    error = vp__segment_run(&cut, data, out, strides, core, where);
+            atomic_load_explicit(&leaves[i]->storage->host, memory_order_relaxed) +
+            leaves[i]->offset;
     vp__count(&core->counters.inlined, 1);
-done:
-    vp__arena_deinit(&arena);
-    return error;
+    return vp__recipe_run(recipe, data, out, to_target, core, where);
 }
 
-static const char *segment_name(const vp__segment *seg) {
-    const vp__step *last = &seg->step[seg->nsteps - 1];
-    if (last->kind == VP__EXPR_OP || last->kind == VP__EXPR_REDUCE)
-        return last->op < VP__NOPS ? vp__ops[last->op].name : "cast";
+static const char *segment_name(const vp__expr *e) {
+    if (e->kind == VP__EXPR_OP || e->kind == VP__EXPR_REDUCE)
+        return e->op < VP__NOPS ? vp__ops[e->op].name : "cast";
     return "copy";
 }
 
-/* Makes a node of the segment, with its inputs; the result is set by the caller. */
-vp__node *vp__issue_node(vp__expr *e, const vp__segment *seg, vp__expr *const *leaves,
+vp__node *vp__issue_node(vp__expr *e, vp__recipe *recipe, vp__expr **leaves,
                          int target_ndim) {
+    vp__step steps[VP__SEGMENT_STEPS];
+    vp__segment seg;
+    const vp__segment *shape = &seg;
+    if (recipe)
+        shape = &recipe->seg;
+    else
+        vp__segment_build(&seg, steps, e, leaves);
     int axes = 0;
-    for (int i = 0; i < seg->nleaves; i++) axes += leaves[i]->ndim;
-    vp__node *n = vp__segment_node(seg, e->late, segment_name(seg), e->where, axes,
-                                   e->ndim, target_ndim);
+    for (int i = 0; i < shape->nleaves; i++) axes += leaves[i]->ndim;
+    vp__node *n = vp__segment_node(segment_name(e), e->op, e->where, shape->nleaves, axes,
+                                   e->ndim, target_ndim, e->late ? shape : NULL);
     if (!n) return NULL;
     n->dtype = e->dtype;
-    for (int i = 0; i < seg->nleaves; i++) {
+    for (int i = 0; i < shape->nleaves; i++) {
         vp__expr *l = leaves[i];
         vp__storage_retain(l->storage);
         vp__node_add_input(n, l->storage, l->dtype, l->offset, l->ndim,
@@ -166,9 +132,9 @@ vp__node *vp__issue_node(vp__expr *e, const vp__segment *seg, vp__expr *const *l
     }
     if (e->kind == VP__EXPR_POISON) {
         vp__node_fail(n, vp__error_retain(e->error));
-    } else if (!e->late) {
-        vp__error *error = vp__segment_node_cut(n, seg);
-        if (error) vp__node_fail(n, error);
+    } else if (recipe) {
+        vp__recipe_retain(recipe);
+        vp__segment_node_follow(n, recipe);
     }
     return n;
 }
@@ -216,46 +182,65 @@ __attribute__((flatten)) static void close_flat(vp__expr *e, vp__value *out) {
     }
 }
 
+static void set_layout(vp__value *out, const vp__recipe *recipe) {
+    const vp__part *last = vp__recipe_last(recipe);
+    memcpy(out->dims, last->out_dims, (size_t)out->ndim * sizeof(int64_t));
+    memcpy(out->strides, last->out_strides, (size_t)out->ndim * sizeof(int64_t));
+}
+
+/* Runs it on the caller; what fails is the result's. */
+static void close_now(vp__expr *e, const vp__recipe *recipe, vp__expr **leaves,
+                      vp__storage *s) {
+    vp__error *error =
+        vp__error_retain(vp__issue_leaf_error(leaves, recipe->seg.nleaves));
+    if (!error && !vp__storage_allocate(s))
+        error = vp__error_new(VP_ERR_MEMORY, e->where, "out of memory for the result");
+    if (!error)
+        error = vp__issue_run_now(
+            recipe, leaves, atomic_load_explicit(&s->host, memory_order_relaxed), false,
+            e->where);
+    if (!error) return;
+    vp__region all = vp__region_all();
+    vp__storage_poison(s, error, &all, 0);
+}
+
+/* A value of the right shape that only carries the error. */
+static void close_failed(const vp__expr *e, vp__value *out, vp__error *error) {
+    if (out->storage) vp__storage_release(out->storage);
+    out->storage = NULL;
+    out->error = error;
+    memcpy(out->dims, e->dims, (size_t)e->ndim * sizeof(int64_t));
+    vp__layout_compact(e->ndim, e->dims, vp__dtype[e->dtype].size, false, out->strides);
+}
+
 static void close_segment(vp__expr *e, vp__value *out) {
     if (vp__flat_is(e)) {
         close_flat(e, out);
         return;
     }
-    vp__step steps[VP__SEGMENT_STEPS];
     vp__expr *leaves[VP__SEGMENT_LEAVES];
-    vp__segment seg;
-    vp__segment_build(&seg, steps, e, leaves);
+    vp__recipe *recipe = NULL;
     int64_t bytes = e->late ? -1 : e->count * vp__dtype[e->dtype].size;
     out->late = e->late;
-    vp__storage *s = vp__storage_new(bytes);
-    if (!s) {
-        out->error = vp__issue_no_memory(e->where);
+    vp__storage *s = out->storage = vp__storage_new(bytes);
+    if (s && !e->late) recipe = vp__recipe_of(vp__core_self(), e, NULL, leaves);
+    if (!s || (!e->late && !recipe)) {
+        close_failed(e, out, vp__issue_no_memory(e->where));
         return;
     }
-    out->storage = s;
+    if (recipe) set_layout(out, recipe);
     vp__reads reads;
-    if (vp__issue_is_tiny(e) && vp__reads_begin(&reads, leaves, seg.nleaves)) {
-        vp__error *failed = vp__error_retain(vp__issue_leaf_error(leaves, seg.nleaves));
-        vp__error *error =
-            vp__issue_run_now(&seg, leaves, out, s, NULL, NULL, failed, e->where);
+    if (recipe && vp__issue_is_tiny(e) &&
+        vp__reads_begin(&reads, leaves, recipe->seg.nleaves)) {
+        close_now(e, recipe, leaves, s);
         vp__reads_end(&reads);
-        if (error) {
-            vp__region all = vp__region_all();
-            vp__storage_poison(s, error, &all, 0);
-        }
         return;
     }
     vp__admit(bytes);
-    vp__node *n = vp__issue_node(e, &seg, leaves, 0);
+    vp__node *n = vp__issue_node(e, recipe, leaves, 0);
     if (!n) {
-        vp__storage_release(s);
-        out->storage = NULL;
-        out->error = vp__issue_no_memory(e->where);
+        close_failed(e, out, vp__issue_no_memory(e->where));
         return;
-    }
-    if (!e->late) {
-        memcpy(out->dims, n->dims, (size_t)e->ndim * sizeof(int64_t));
-        memcpy(out->strides, n->strides, (size_t)e->ndim * sizeof(int64_t));
     }
     n->result = s;
     n->write_region = vp__region_all();

@@ -26,6 +26,7 @@
 #include "base/spin.h"
 #include "jit/exec.h"
 #include "net/net.h"
+#include "net/recipe.h"
 #include "net/tuning.h"
 #include "trace/trace.h"
 
@@ -66,6 +67,7 @@ vp__core *vp__core_new(void) {
     c->index = index;
     c->scratch = scratch;
     c->plan = plan;
+    c->recipe_uses = vp__recipe_most_uses();
     c->ready_end = &c->ready;
     c->random = (uint32_t)index * 2654435761u + 1;
     vp__cores[index] = c;

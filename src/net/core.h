@@ -20,7 +20,7 @@
 
 typedef struct vp__node vp__node;
 
-enum { VP__MAX_CORES = 4096 };
+enum { VP__MAX_CORES = 4096, VP__CORE_RECIPES = 32 };
 
 /* What happened, per core, added up when somebody asks. Plain counters of one writer. */
 typedef struct {
@@ -44,6 +44,8 @@ typedef struct vp__core {
     vp__node *ready; /* found ready while delivering, oldest first */
     vp__node **ready_end;
     uint32_t random; /* where to look for work first */
+    int recipe_uses; /* how often its thread may use a recipe again */
+    struct vp__recipe *recipe[VP__CORE_RECIPES]; /* of forms its thread issued */
     vp__counters counters;
 } vp__core;
 

@@ -41,16 +41,15 @@ bool vp__reads_is_there(vp__storage *s, const vp__region *region);
 /* The error an inline run inherits, not retained; NULL if none. */
 vp__error *vp__issue_leaf_error(vp__expr *const *leaves, int n);
 
-/* Runs the segment on this thread into `out`, or into `fresh`, which gets its memory. It is
- * laid out by `strides` or, when NULL, as the value's natural layout, reported in v unless
- * that is NULL. With `failed`, taken over and returned, it only finds the layout. */
-vp__error *vp__issue_run_now(const vp__segment *seg, vp__expr *const *leaves,
-                             vp__value *v, vp__storage *fresh, char *out,
-                             const int64_t *strides, vp__error *failed,
-                             const char *where);
+/* Runs the segment on this thread: the value goes to `out`, in its own layout or in the
+ * target's. */
+vp__error *vp__issue_run_now(const vp__recipe *recipe, vp__expr *const *leaves, char *out,
+                             bool to_target, const char *where);
 
-/* A node of the segment with its inputs; the caller sets the result. NULL without memory. */
-vp__node *vp__issue_node(vp__expr *e, const vp__segment *seg, vp__expr *const *leaves,
+/* A node of the segment with its inputs; the caller sets the result. It follows the recipe,
+ * or, without one because its size is not known or it has failed, finds its own. NULL
+ * without memory. */
+vp__node *vp__issue_node(vp__expr *e, vp__recipe *recipe, vp__expr **leaves,
                          int target_ndim);
 
 /* A view of a storage was written whole; if it has no gaps, what had failed there before does

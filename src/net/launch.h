@@ -20,7 +20,6 @@ typedef struct vp__device_part {
     /* Room for what a kind of work does not keep written out. */
     vp__kernel own;
     int64_t axes[VP__KERNEL_LEAVES + 2];
-    int64_t out_strides[VP__MAXDIM];
 } vp__device_part;
 
 /* Brings a node whose inputs are complete to where they can be used. True: it waits for

@@ -105,24 +105,22 @@ static bool covers(const vp__target *t, const vp__storage *s) {
 
 /* Computes and stores on this thread; the write is entered, nothing before it is pending. */
 static vp__error *put_now(const vp__target *t, vp__storage *s, vp__expr *value,
-                          const vp__segment *seg, vp__expr *const *leaves,
+                          const vp__recipe *recipe, vp__expr *const *leaves,
                           bool in_place) {
     if (!vp__storage_allocate(s)) return vp__issue_no_memory(value->where);
     char *to = atomic_load_explicit(&s->host, memory_order_relaxed) + t->offset;
     if (in_place)
-        return vp__issue_run_now(seg, leaves, NULL, NULL, to, t->strides, NULL,
-                                 value->where);
+        return vp__issue_run_now(recipe, leaves, to, true, value->where);
     int size = vp__dtype[t->dtype].size;
     int64_t bytes = value->count * size;
     char *temporary = vp__pool_alloc((size_t)bytes);
     if (!temporary) return vp__issue_no_memory(value->where);
-    vp__value v;
-    vp__value_init(&v, value);
-    vp__error *error =
-        vp__issue_run_now(seg, leaves, &v, NULL, temporary, NULL, NULL, value->where);
+    vp__error *error = vp__issue_run_now(recipe, leaves, temporary, false, value->where);
     if (!error) {
+        const vp__part *last = vp__recipe_last(recipe);
         int64_t strides[VP__MAXDIM];
-        vp__shape_expand_strides(t->ndim, t->dims, v.ndim, v.dims, v.strides, strides);
+        vp__shape_expand_strides(t->ndim, t->dims, last->out_ndim, last->out_dims,
+                                 last->out_strides, strides);
         vp__view out = {to, t->dims, t->strides, t->ndim, t->dtype};
         vp__view in = {temporary, t->dims, strides, t->ndim, t->dtype};
         vp__lib_copy(&out, &in, 0, 1);
@@ -162,20 +160,21 @@ static void end_write(vp__group *g, vp__storage *s, const vp__target *t,
 }
 
 /* Tries to compute and store at once. False, and nothing done, when it must wait. */
-static bool put_segment(const vp__segment *seg, vp__expr *const *leaves, vp__expr *value,
-                        const vp__target *t, vp__storage *s, const vp__region *region,
-                        bool in_place) {
+static bool put_segment(const vp__recipe *recipe, vp__expr *const *leaves,
+                        vp__expr *value, const vp__target *t, vp__storage *s,
+                        const vp__region *region, bool in_place) {
+    const int nleaves = recipe ? recipe->seg.nleaves : 0;
     vp__reads reads;
-    if (!vp__issue_is_tiny(value) || !vp__reads_begin(&reads, leaves, seg->nleaves))
+    if (!vp__issue_is_tiny(value) || !vp__reads_begin(&reads, leaves, nleaves))
         return false;
     vp__error *error = value->kind == VP__EXPR_POISON
                            ? value->error
-                           : vp__issue_leaf_error(leaves, seg->nleaves);
+                           : vp__issue_leaf_error(leaves, nleaves);
     uint64_t sequence;
     vp__group *g = enter_if_free(s, region, &sequence);
     if (g) {
         vp__error_retain(error);
-        if (!error) error = put_now(t, s, value, seg, leaves, in_place);
+        if (!error) error = put_now(t, s, value, recipe, leaves, in_place);
         end_write(g, s, t, region, sequence, error);
     }
     vp__reads_end(&reads);
@@ -237,12 +236,15 @@ vp__error *vp__put(const vp__target *t, vp__expr *value, const char *where) {
         done = in_place && put_flat(&f, value, t, s, &region);
         if (!done) n = vp__flat_node(&f, value, t->ndim);
     } else {
-        vp__step steps[VP__SEGMENT_STEPS];
         vp__expr *leaves[VP__SEGMENT_LEAVES];
-        vp__segment seg;
-        vp__segment_build(&seg, steps, value, leaves);
-        done = put_segment(&seg, leaves, value, t, s, &region, in_place);
-        if (!done) n = vp__issue_node(value, &seg, leaves, t->ndim);
+        const bool failed = value->kind == VP__EXPR_POISON;
+        vp__recipe *recipe = NULL;
+        if (!value->late && !failed)
+            recipe = vp__recipe_of(vp__core_self(), value, fits ? t->strides : NULL, leaves);
+        done = (recipe || failed) &&
+               put_segment(recipe, leaves, value, t, s, &region, in_place);
+        if (!done && (recipe || failed || value->late))
+            n = vp__issue_node(value, recipe, leaves, t->ndim);
     }
     if (n) {
         vp__admit(value->late ? 0 : value->count * vp__dtype[t->dtype].size);

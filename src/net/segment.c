@@ -12,51 +12,25 @@
 #include "net/tuning.h"
 
 typedef struct {
-    vp__segment seg; /* of a late one */
-    vp__cut cut;
+    vp__segment seg; /* of a late one, and its sizes */
     vp__arena arena;
+    vp__recipe *recipe; /* once it is sized */
     int phase;
-    char *temps[VP__SEGMENT_STEPS]; /* outputs of all parts but the last */
     /* The running phase: */
-    vp__plan *plan;
+    const vp__plan *plan;
+    vp__plan *own_plan; /* the same, when it is not the recipe's */
     void *partial;
     size_t partial_bytes;
     int64_t chunk; /* elements of a flat piece */
-    int64_t loop_out_strides[VP__MAXDIM];
     bool flat, at_once;
     vp__native_fn code; /* of a flat one */
+    char **temps;       /* outputs of all parts but the last; NULL until then */
 } payload;
 
+/* For the sizes of a late segment. */
 enum { ARENA_BYTES = 2048 };
 
 static size_t align16(size_t n) { return (n + 15) & ~(size_t)15; }
-
-/* The output's strides along the iteration space, from those in its own axes. */
-static void spread_strides(const vp__part *p, const int64_t *own, int64_t *loop) {
-    bool keeps = p->out_ndim == p->ndim;
-    for (int i = 0, k = 0; i < p->ndim; i++) {
-        bool reduced = p->reduced >> i & 1;
-        loop[i] = reduced ? 0 : own[k];
-        if (!reduced || keeps) k++;
-    }
-}
-
-static bool matches(const vp__part *p, const int64_t *loop_out) {
-    for (int i = 0; i < p->ndim; i++)
-        if (p->dims[i] != 1 && p->loop_out_strides[i] != loop_out[i]) return false;
-    return true;
-}
-
-static void fill_args(vp__exec_args *a, const vp__part *p, const int64_t *loop_out) {
-    a->kernel = &p->kernel;
-    a->cost = p->cost;
-    a->ndim = p->ndim;
-    a->dims = p->dims;
-    a->reduced = p->reduced;
-    for (int i = 0; i < p->kernel.nleaves; i++)
-        a->leaf_strides[i] = p->kernel.leaf[i].constant ? NULL : p->strides[i];
-    a->out_strides = loop_out;
-}
 
 static void shift(const vp__part *p, void *const *data, char *out, int64_t first,
                   void **shifted, char **shifted_out) {
@@ -66,72 +40,6 @@ static void shift(const vp__part *p, void *const *data, char *out, int64_t first
                 ? NULL
                 : (char *)data[i] + first * vp__dtype[p->kernel.leaf[i].dtype].size;
     *shifted_out = out + first * vp__dtype[p->kernel.result].size;
-}
-
-/* --- running at once ---------------------------------------------------------------- */
-
-static vp__error *run_part(const vp__part *p, void *const *data, char *out,
-                           const int64_t *strides, vp__core *core, const char *where) {
-    int64_t loop_out[VP__MAXDIM];
-    const int64_t *loop = p->loop_out_strides;
-    if (strides) {
-        spread_strides(p, strides, loop_out);
-        loop = loop_out;
-    }
-    vp__count(&core->counters.kernels, 1);
-    vp__count(&core->counters.elements, (uint64_t)p->count);
-    if (p->flat && (!strides || matches(p, loop))) {
-        vp__native_fn code = vp__exec_flat_code(&p->kernel, p->cost);
-        if (code)
-            vp__exec_flat_native(code, &p->kernel, data, out, p->count);
-        else
-            vp__exec_flat(&p->kernel, data, out, p->count, core->scratch);
-        return NULL;
-    }
-    vp__exec_args args;
-    fill_args(&args, p, loop);
-    vp__plan *plan = core->plan;
-    vp__plan_init(plan, &args, INT64_MAX / 4);
-    size_t partial_bytes = vp__plan_partial_bytes(plan);
-    void *partial = partial_bytes ? vp__pool_alloc(partial_bytes) : NULL;
-    if (partial_bytes && !partial)
-        return vp__error_new(VP_ERR_MEMORY, where, "out of memory for a reduction");
-    int64_t pieces = vp__plan_pieces(plan);
-    for (int64_t i = 0; i < pieces; i++)
-        vp__plan_run(plan, i, data, out, partial, core->scratch);
-    if (partial_bytes) {
-        vp__plan_finish(plan, out, partial, core->scratch);
-        vp__pool_free(partial, partial_bytes);
-    }
-    return NULL;
-}
-
-vp__error *vp__segment_run(const vp__cut *cut, char *const *leaf_data, char *out,
-                           const int64_t *strides, vp__core *core, const char *where) {
-    char *temps[VP__SEGMENT_STEPS];
-    vp__error *error = NULL;
-    int made = 0;
-    for (int k = 0; k < cut->nparts && !error; k++) {
-        const vp__part *p = cut->part[k];
-        bool last = k + 1 == cut->nparts;
-        void *data[VP__KERNEL_LEAVES];
-        for (int i = 0; i < p->kernel.nleaves; i++)
-            data[i] = p->kernel.leaf[i].constant ? NULL
-                      : p->source[i] >= 0        ? leaf_data[p->source[i]]
-                                                 : temps[~p->source[i]];
-        char *to = out;
-        if (!last) {
-            to = temps[k] = vp__pool_alloc((size_t)p->out_bytes);
-            if (!to)
-                return vp__error_new(VP_ERR_MEMORY, where,
-                                     "out of memory for a temporary");
-            made = k + 1;
-        }
-        error = run_part(p, data, to, last ? strides : NULL, core, where);
-    }
-    for (int k = 0; k < made; k++)
-        vp__pool_free(temps[k], (size_t)cut->part[k]->out_bytes);
-    return error;
 }
 
 /* --- as a node ------------------------------------------------------------------------- */
@@ -151,26 +59,39 @@ static void part_data(const vp__node *n, const payload *w, const vp__part *p,
                                       : w->temps[~p->source[i]];
 }
 
-static bool is_last(const payload *w) { return w->phase + 1 == w->cut.nparts; }
+static bool is_last(const payload *w) { return w->phase + 1 == w->recipe->cut.nparts; }
+
+/* Whether the value goes straight into its target; without axes there is no difference. */
+static bool is_in_target(const vp__node *n) {
+    return n->fits && n->out_strides == n->target_strides;
+}
+
+/* A plan of the current part for several cores, or one that the recipe has not. */
+static const vp__plan *plan_pieces(payload *w, const vp__part *p, const int64_t *loop_out,
+                                   int64_t wish) {
+    vp__exec_args args;
+    vp__recipe_args(&args, p, loop_out);
+    w->own_plan = vp__pool_alloc(vp__plan_size());
+    if (w->own_plan) vp__plan_init(w->own_plan, &args, wish);
+    return w->own_plan;
+}
 
 /* Prepares the part of the current phase. */
 static void open_part(vp__node *n) {
     payload *w = n->payload;
-    const vp__part *p = w->cut.part[w->phase];
+    const vp__recipe *r = w->recipe;
+    const vp__part *p = r->cut.part[w->phase];
+    const bool to_target = is_last(w) && is_in_target(n);
     n->pieces = 1;
-    w->plan = NULL;
+    w->own_plan = NULL;
     w->partial = NULL;
     w->partial_bytes = 0;
     if (!is_last(w)) {
         w->temps[w->phase] = vp__pool_alloc((size_t)p->out_bytes);
         if (!w->temps[w->phase]) goto no_memory;
-        memcpy(w->loop_out_strides, p->loop_out_strides,
-               (size_t)p->ndim * sizeof(int64_t));
-    } else {
-        spread_strides(p, n->out_strides, w->loop_out_strides);
     }
     int64_t wish = piece_elements(n, p), grain = vp__tuning.flat_grain;
-    w->flat = p->flat && matches(p, w->loop_out_strides);
+    w->flat = to_target ? r->target_flat : p->flat;
     if (w->flat) {
         w->code = vp__exec_flat_code(&p->kernel, p->cost);
         w->chunk = wish < p->count ? (wish + grain - 1) / grain * grain
@@ -179,11 +100,10 @@ static void open_part(vp__node *n) {
         if (n->pieces == 0) n->pieces = 1;
         return;
     }
-    vp__exec_args args;
-    fill_args(&args, p, w->loop_out_strides);
-    w->plan = vp__pool_alloc(vp__plan_size());
+    w->plan = to_target ? r->target_plan : r->plan[w->phase];
+    if (!w->plan || wish < p->count)
+        w->plan = plan_pieces(w, p, to_target ? r->target_loop : p->loop_out_strides, wish);
     if (!w->plan) goto no_memory;
-    vp__plan_init(w->plan, &args, wish);
     w->partial_bytes = vp__plan_partial_bytes(w->plan);
     if (w->partial_bytes) {
         w->partial = vp__pool_alloc(w->partial_bytes);
@@ -199,13 +119,23 @@ no_memory:
 
 static void begin(vp__node *n) {
     payload *w = n->payload;
+    const int parts = w->recipe->cut.nparts;
     w->phase = 0;
     /* Several parts that are too short to be split run one after the other in one piece. */
-    w->at_once = w->cut.nparts > 1 && n->cost < 2 * (float)vp__tuning.piece_ns;
-    if (w->at_once)
-        w->phase = w->cut.nparts - 1;
-    else
-        open_part(n);
+    w->at_once = parts > 1 && n->cost < 2 * (float)vp__tuning.piece_ns;
+    if (w->at_once) {
+        w->phase = parts - 1;
+        return;
+    }
+    if (parts > 1) {
+        w->temps = vp__pool_alloc((size_t)parts * sizeof *w->temps);
+        if (!w->temps) {
+            vp__node_fail(n, vp__node_no_memory(n));
+            return;
+        }
+        memset(w->temps, 0, (size_t)parts * sizeof *w->temps);
+    }
+    open_part(n);
 }
 
 static void run_at_once(vp__node *n, vp__core *core) {
@@ -213,7 +143,7 @@ static void run_at_once(vp__node *n, vp__core *core) {
     char *data[VP__SEGMENT_LEAVES];
     for (int i = 0; i < n->ninputs; i++) data[i] = vp__input_data(&n->in[i]);
     vp__error *error =
-        vp__segment_run(&w->cut, data, n->out, n->out_strides, core, n->where);
+        vp__recipe_run(w->recipe, data, n->out, is_in_target(n), core, n->where);
     if (error) vp__node_fail(n, error);
 }
 
@@ -223,7 +153,7 @@ static void piece(vp__node *n, int64_t i, vp__core *core) {
         run_at_once(n, core);
         return;
     }
-    const vp__part *p = w->cut.part[w->phase];
+    const vp__part *p = w->recipe->cut.part[w->phase];
     char *out = is_last(w) ? n->out : w->temps[w->phase];
     void *data[VP__KERNEL_LEAVES];
     part_data(n, w, p, data);
@@ -242,19 +172,23 @@ static void piece(vp__node *n, int64_t i, vp__core *core) {
     }
 }
 
+static void drop_plan(payload *w) {
+    if (w->own_plan) vp__pool_free(w->own_plan, vp__plan_size());
+    if (w->partial) vp__pool_free(w->partial, w->partial_bytes);
+    w->own_plan = NULL;
+    w->partial = NULL;
+}
+
 static void close_part(vp__node *n, vp__core *core, bool finish) {
     payload *w = n->payload;
-    const vp__part *p = w->cut.part[w->phase];
+    const vp__part *p = w->recipe->cut.part[w->phase];
     if (finish) {
         vp__count(&core->counters.elements, (uint64_t)p->count);
         if (w->partial)
             vp__plan_finish(w->plan, is_last(w) ? n->out : w->temps[w->phase], w->partial,
                             core->scratch);
     }
-    if (w->plan) vp__pool_free(w->plan, vp__plan_size());
-    if (w->partial) vp__pool_free(w->partial, w->partial_bytes);
-    w->plan = NULL;
-    w->partial = NULL;
+    drop_plan(w);
 }
 
 static bool next(vp__node *n, vp__core *core) {
@@ -269,29 +203,24 @@ static bool next(vp__node *n, vp__core *core) {
 
 static void deinit(vp__node *n) {
     payload *w = n->payload;
-    if (w->plan) vp__pool_free(w->plan, vp__plan_size());
-    if (w->partial) vp__pool_free(w->partial, w->partial_bytes);
-    for (int k = 0; k + 1 < w->cut.nparts; k++)
-        if (w->temps[k]) vp__pool_free(w->temps[k], (size_t)w->cut.part[k]->out_bytes);
+    drop_plan(w);
+    if (w->temps) {
+        const vp__cut *cut = &w->recipe->cut;
+        for (int k = 0; k + 1 < cut->nparts; k++)
+            if (w->temps[k]) vp__pool_free(w->temps[k], (size_t)cut->part[k]->out_bytes);
+        vp__pool_free(w->temps, (size_t)cut->nparts * sizeof *w->temps);
+    }
+    if (w->recipe) vp__recipe_release(w->recipe);
     vp__arena_deinit(&w->arena);
 }
 
-vp__error *vp__segment_node_cut(vp__node *n, const vp__segment *seg) {
+void vp__segment_node_follow(vp__node *n, vp__recipe *recipe) {
     payload *w = n->payload;
-    vp__leaf_layout leaves[VP__SEGMENT_LEAVES];
-    for (int i = 0; i < n->ninputs; i++)
-        leaves[i] = (vp__leaf_layout){n->in[i].dims, n->in[i].strides, n->in[i].ndim};
-    if (!vp__segment_cut(&w->cut, seg, leaves, &w->arena)) {
-        vp__segment_layout(seg, n->dims, n->strides);
-        w->cut.nparts = 0;
-        return vp__error_new(VP_ERR_MEMORY, n->where, "%s: out of memory", n->name);
-    }
-    memset(w->temps, 0, (size_t)w->cut.nparts * sizeof w->temps[0]);
-    const vp__part *last = w->cut.part[w->cut.nparts - 1];
+    w->recipe = recipe;
+    const vp__part *last = vp__recipe_last(recipe);
     memcpy(n->dims, last->out_dims, (size_t)n->ndim * sizeof(int64_t));
     memcpy(n->strides, last->out_strides, (size_t)n->ndim * sizeof(int64_t));
-    n->estimate = (float)w->cut.cost;
-    return NULL;
+    n->estimate = (float)recipe->cut.cost;
 }
 
 static vp__error *size(vp__node *n) {
@@ -301,20 +230,22 @@ static vp__error *size(vp__node *n) {
     for (int i = 0; i < n->ninputs; i++)
         leaves[i] = (vp__leaf_layout){n->in[i].dims, n->in[i].strides, n->in[i].ndim};
     vp__error *e = vp__segment_size(&w->seg, leaves, &w->arena);
-    return e ? e : vp__segment_node_cut(n, &w->seg);
+    if (e) return e;
+    vp__recipe *recipe = vp__recipe_new(&w->seg, leaves);
+    if (!recipe) {
+        vp__segment_layout(&w->seg, n->dims, n->strides);
+        return vp__error_new(VP_ERR_MEMORY, n->where, "%s: out of memory", n->name);
+    }
+    vp__segment_node_follow(n, recipe);
+    return NULL;
 }
 
 static void device_part(vp__node *n, int phase, vp__device_part *out) {
     payload *w = n->payload;
-    const vp__part *p = w->cut.part[phase];
-    const int64_t *strides = p->loop_out_strides;
-    out->last = phase + 1 == w->cut.nparts;
-    if (out->last) {
-        spread_strides(p, n->strides, out->out_strides);
-        strides = out->out_strides;
-    }
+    const vp__part *p = w->recipe->cut.part[phase];
+    out->last = phase + 1 == w->recipe->cut.nparts;
     out->kernel = &p->kernel;
-    fill_args(&out->args, p, strides);
+    vp__recipe_args(&out->args, p, p->loop_out_strides);
     memcpy(out->source, p->source, sizeof out->source);
     out->out_bytes = p->out_bytes;
 }
@@ -326,24 +257,26 @@ static const vp__work segment_work = {.size = size,
                                       .deinit = deinit,
                                       .device_part = device_part};
 
-vp__node *vp__segment_node(const vp__segment *seg, bool late, const char *name,
-                           const char *where, int input_axes, int ndim, int target_ndim) {
-    size_t steps = late ? align16((size_t)seg->nsteps * sizeof(vp__step)) : 0;
-    size_t head = align16(sizeof(payload));
-    vp__node *n = vp__node_new(&segment_work, name, where, seg->nleaves, input_axes, ndim,
-                               target_ndim, head + steps + ARENA_BYTES);
+vp__node *vp__segment_node(const char *name, int key, const char *where, int leaves,
+                           int input_axes, int ndim, int target_ndim,
+                           const vp__segment *late) {
+    const size_t head = align16(sizeof(payload));
+    const size_t steps = late ? align16((size_t)late->nsteps * sizeof(vp__step)) : 0;
+    vp__node *n = vp__node_new(&segment_work, name, where, leaves, input_axes, ndim,
+                               target_ndim, head + steps + (late ? ARENA_BYTES : 0));
     if (!n) return NULL;
     payload *w = n->payload;
     w->seg.step = NULL;
-    w->plan = NULL;
+    w->recipe = NULL;
+    w->own_plan = NULL;
     w->partial = NULL;
-    w->cut.nparts = 0;
-    n->key = seg->step[seg->nsteps - 1].op;
+    w->temps = NULL;
+    n->key = key;
     if (late) {
-        w->seg = *seg;
+        w->seg = *late;
         w->seg.step = (vp__step *)((char *)n->payload + head);
-        memcpy(w->seg.step, seg->step, (size_t)seg->nsteps * sizeof(vp__step));
+        memcpy(w->seg.step, late->step, (size_t)late->nsteps * sizeof(vp__step));
     }
-    vp__arena_init(&w->arena, (char *)n->payload + head + steps, ARENA_BYTES);
+    vp__arena_init(&w->arena, (char *)n->payload + head + steps, late ? ARENA_BYTES : 0);
     return n;
 }

@@ -133,10 +133,12 @@ static vp_index selection(const run *r, const fuzz_instruction *in) {
         items[i] = vp__sel_plain((vp__sel_kind)it->kind);
         items[i].has_start = it->has_start;
         items[i].has_stop = it->has_stop;
-        items[i].start = it->start;
+        items[i].v.start = it->start;
         items[i].stop = it->stop;
         items[i].step = it->step;
-        if (it->kind == VP__SEL_ARRAY) items[i].array = operand(r, &it->array);
+        if (it->kind != VP__SEL_ARRAY) continue;
+        const vp_operand x = operand(r, &it->array);
+        items[i] = x.kind == VP__IN_EXPR ? vp__sel_expr(x.v.expr) : vp__sel_array(x.v.array);
     }
     return vp_index_of(in->nitems, items);
 }
@@ -171,7 +173,7 @@ static vp_array empty(const fuzz_instruction *in, const char *where) {
         vp_index at = vp_index_of(1, !halves ? &all : i == 0 ? &low : &high);
         if (halves) s.dims[0] = i == 0 ? in->dims[0] / 2 : in->dims[0] - in->dims[0] / 2;
         vp_expr value = vp__counter(where, (vp_dtype)in->dtype, s, in->x[0], in->x[1]);
-        vp__put_at(where, a, at, vp__in_expr(value));
+        vp__put_at(where, a, &at, vp__in_expr(value));
     }
     return a;
 }
@@ -325,7 +327,7 @@ static vp_expr compute(run *r, int i) {
     case FUZZ_JOIN: return vp__concatenate(where, in->axes[0], in->nin, x, in->flag);
     case FUZZ_TILE: return vp__tile(where, x[0], shape(in));
     case FUZZ_REPEAT: return vp__repeat(where, x[0], in->low, in->axes[0]);
-    case FUZZ_GET: return vp__get(where, x[0], selection(r, in));
+    case FUZZ_GET: return vp__get(where, x[0], VP__INDEX(selection(r, in)));
     case FUZZ_TAKE: return vp__take(where, x[0], x[1], in->axes[0]);
     case FUZZ_FIND: return vp__find(where, x[0], in->flag);
     case FUZZ_GATE: return gate(r, in, where);
@@ -369,7 +371,7 @@ static void step(run *r, int i) {
     case FUZZ_LET: r->array[i] = vp__let(where, x); break;
     case FUZZ_VIEW: r->array[i] = vp__view_of(where, x); break;
     case FUZZ_SET: vp__set(where, x.v.array, y); break;
-    case FUZZ_PUT: vp__put_at(where, x.v.array, selection(r, in), y); break;
+    case FUZZ_PUT: vp__put_at(where, x.v.array, VP__INDEX(selection(r, in)), y); break;
     case FUZZ_DROP: vp__drop(where, x.v.array); break;
     case FUZZ_BEGIN: r->scope[r->depth++] = vp_begin(); break;
     case FUZZ_END:
