@@ -82,12 +82,31 @@ vp__error *vp__issue_leaf_error(vp__expr *const *leaves, int n) {
     return NULL;
 }
 
-/* Whether the segment is small enough to run on the caller. */
+/* How many times as long a segment may take on the caller when every core has enough to
+ * do: a node of it would wait, and cost memory while it does. */
+enum { BUSY_TIMES = 10 };
+
+static int64_t ahead_of(const vp__core *core) {
+    return atomic_load_explicit(&core->ahead, memory_order_relaxed); /* a hint */
+}
+
+/* Whether there is work in line for the other cores, judged by our own line and that of one
+ * of them, another one each time. */
+static bool others_are_busy(void) {
+    vp__core *core = vp__core_self();
+    if (ahead_of(core) < vp__tuning.busy_ns) return false;
+    core->random = core->random * 1664525u + 1013904223u;
+    return ahead_of(vp__cores[(core->random >> 8) % (uint32_t)vp__placeable]) >=
+           vp__tuning.busy_ns;
+}
+
 bool vp__issue_is_tiny(const vp__expr *e) {
     const vp__config *config = vp__config_get();
     if (config->sync) return true;
-    return config->inline_nodes && !e->late &&
-           e->cost * (float)vp__cost_factor(e->op) < (float)vp__tuning.inline_ns;
+    if (!config->inline_nodes || e->late) return false;
+    const float cost = e->cost * (float)vp__cost_factor(e->op);
+    const float most = (float)vp__tuning.inline_ns;
+    return cost < most || (cost < BUSY_TIMES * most && others_are_busy());
 }
 
 vp__error *vp__issue_run_now(const vp__recipe *recipe, vp__expr *const *leaves, char *out,

@@ -8,7 +8,8 @@
 #include "net/net.h"
 #include "net/segment.h"
 
-/* Whether the segment is small enough to run on the caller. */
+/* Whether the segment is small enough to run on the caller: shorter than handing it over, or
+ * than a node of it would have to wait. */
 bool vp__issue_is_tiny(const vp__expr *e);
 
 /* Reads of leaves that happen at once, on the calling thread. */

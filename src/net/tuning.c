@@ -4,6 +4,10 @@
 vp__tuning_t vp__tuning = {
     /* Handing over costs 100 to 200 ns, and the taker must fetch the operands. */
     .inline_ns = 1000,
+    /* Longer than a worker takes to come back for more. */
+    .busy_ns = 20000,
+    /* Their records stay in the second-level cache. */
+    .queued = 64,
     .inline_elements = 256,
     /* Short enough to share and to stop for a fork, long enough not to notice either. */
     .piece_ns = 50000,

@@ -163,6 +163,19 @@ __attribute__((noinline, cold)) static void wait_for_room(int64_t bytes) {
     }
 }
 
+/* An issuer that has many short nodes waiting in its own queue does the oldest one before it
+ * adds another: every core is at work, and nodes that pile up leave the cache before their
+ * turn comes. The oldest, because others may wait for it to be stored. */
+__attribute__((noinline)) static void take_a_turn(vp__core *core, int64_t queued) {
+    const int64_t ahead = atomic_load_explicit(&core->ahead, memory_order_relaxed);
+    if (ahead / queued > vp__tuning.busy_ns) return; /* long ones: the caller goes on */
+    vp__node *n = vp__deque_steal(&core->deque);
+    if (n) vp__node_run(core, n);
+}
+
 void vp__admit(int64_t bytes) {
+    vp__core *core = vp__core_self();
+    const int64_t queued = vp__deque_size(&core->deque);
+    if (__builtin_expect(queued > vp__tuning.queued, 0)) take_a_turn(core, queued);
     if (__builtin_expect(!has_room(bytes > 0 ? bytes : 0), 0)) wait_for_room(bytes);
 }

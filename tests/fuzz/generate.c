@@ -236,4 +236,6 @@ void fuzz_tune(vp__tuning_t *t, uint64_t seed) {
     t->spin_ns = fuzz_chance(&r, 30) ? 0 : fuzz_between(&r, 0, 30000);
     t->naps = fuzz_below(&r, 20);
     t->trial_ns = fuzz_chance(&r, 50) ? 0 : fuzz_between(&r, 0, 20000);
+    t->busy_ns = fuzz_chance(&r, 50) ? 0 : fuzz_between(&r, 0, 20000);
+    t->queued = fuzz_below(&r, 64);
 }
