@@ -14,6 +14,7 @@
 #include "net/flat.h"
 #include "net/issue.h"
 #include "net/library.h"
+#include "net/traced.h"
 #include "net/tuning.h"
 #include "trace/trace.h"
 
@@ -142,19 +143,12 @@ done:
     return error;
 }
 
-static const char *segment_name(const vp__segment *seg) {
-    const vp__step *last = &seg->step[seg->nsteps - 1];
-    if (last->kind == VP__EXPR_OP || last->kind == VP__EXPR_REDUCE)
-        return last->op < VP__NOPS ? vp__ops[last->op].name : "cast";
-    return "copy";
-}
-
 /* Makes a node of the segment, with its inputs; the result is set by the caller. */
 vp__node *vp__issue_node(vp__expr *e, const vp__segment *seg, vp__expr *const *leaves,
                          int target_ndim) {
     int axes = 0;
     for (int i = 0; i < seg->nleaves; i++) axes += leaves[i]->ndim;
-    vp__node *n = vp__segment_node(seg, e->late, segment_name(seg), e->where, axes,
+    vp__node *n = vp__segment_node(seg, e->late, vp__segment_name(seg), e->where, axes,
                                    e->ndim, target_ndim);
     if (!n) return NULL;
     n->dtype = e->dtype;
@@ -191,8 +185,10 @@ __attribute__((noinline)) static bool submit_flat(const vp__flat *f, vp__expr *e
 
 /* One that runs at once; a failure of its inputs is its own. */
 static void run_flat(vp__flat *f, vp__expr *e, vp__storage *result) {
+    uint64_t id = vp__traced_flat_now(f, result);
     vp__error *failed = vp__error_retain(vp__flat_error(f));
     if (!failed) failed = vp__flat_run(f, e, result, NULL);
+    vp__traced_now_end(id, result);
     if (!failed) return;
     vp__region all = vp__region_all();
     vp__storage_poison(result, failed, &all, 0);
@@ -235,9 +231,11 @@ static void close_segment(vp__expr *e, vp__value *out) {
     out->storage = s;
     vp__reads reads;
     if (vp__issue_is_tiny(e) && vp__reads_begin(&reads, leaves, seg.nleaves)) {
+        uint64_t id = vp__traced_segment_now(&seg, leaves, s);
         vp__error *failed = vp__error_retain(vp__issue_leaf_error(leaves, seg.nleaves));
         vp__error *error =
             vp__issue_run_now(&seg, leaves, out, s, NULL, NULL, failed, e->where);
+        vp__traced_now_end(id, s);
         vp__reads_end(&reads);
         if (error) {
             vp__region all = vp__region_all();

@@ -12,6 +12,7 @@
 #include "net/issue.h"
 #include "net/library.h"
 #include "net/remote.h"
+#include "net/traced.h"
 #include "net/tuning.h"
 #include "trace/trace.h"
 
@@ -174,8 +175,10 @@ static bool put_segment(const vp__segment *seg, vp__expr *const *leaves, vp__exp
     uint64_t sequence;
     vp__group *g = enter_if_free(s, region, &sequence);
     if (g) {
+        uint64_t id = vp__traced_segment_now(seg, leaves, s);
         vp__error_retain(error);
         if (!error) error = put_now(t, s, value, seg, leaves, in_place);
+        vp__traced_now_end(id, s);
         end_write(g, s, t, region, sequence, error);
     }
     vp__reads_end(&reads);
@@ -190,10 +193,12 @@ static bool put_flat(vp__flat *f, vp__expr *value, const vp__target *t, vp__stor
     uint64_t sequence;
     vp__group *g = enter_if_free(s, region, &sequence);
     if (g) {
+        uint64_t id = vp__traced_flat_now(f, s);
         vp__error_retain(error);
         if (!error && !vp__storage_allocate(s)) error = vp__issue_no_memory(value->where);
         char *to = atomic_load_explicit(&s->host, memory_order_relaxed) + t->offset;
         if (!error) error = vp__flat_run(f, value, NULL, to);
+        vp__traced_now_end(id, s);
         end_write(g, s, t, region, sequence, error);
     }
     vp__reads_end(&f->reads);

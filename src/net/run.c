@@ -13,6 +13,7 @@
 #include "net/issue.h"
 #include "net/launch.h"
 #include "net/node.h"
+#include "net/traced.h"
 #include "trace/trace.h"
 
 static void finish_access(vp__core *core, vp__group *g) {
@@ -206,6 +207,7 @@ static bool make_room(vp__node *n) {
 
 /* Runs the node up to the end of its computing, or as far as its pieces allow. */
 static void start(vp__core *core, vp__node *n) {
+    vp__traced_operations(n);
     vp__trace(VP__TR_START, n->id, n->name, (uint64_t)n->cost);
     n->began = vp__clock_ticks();
     vp__count(&core->counters.executed, 1);

@@ -14,6 +14,9 @@
 vp__node *vp__segment_node(const vp__segment *seg, bool late, const char *name,
                            const char *where, int input_axes, int ndim, int target_ndim);
 
+/* What it is called: its last operation. */
+const char *vp__segment_name(const vp__segment *seg);
+
 /* Cuts a node's segment with the sizes of its inputs; sets dims, strides, cost. */
 vp__error *vp__segment_node_cut(vp__node *n, const vp__segment *seg);
 

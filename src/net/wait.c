@@ -100,6 +100,7 @@ void vp__observe_end(vp__group *group) {
 
 void vp__drain(void) {
     vp__core *core = vp__core_self();
+    vp__trace(VP__TR_WAIT_BEGIN, 0, "sync", 0);
     uint64_t idle_since = 0;
     while (atomic_load_explicit(&vp__nodes_in_flight, memory_order_acquire) > 0) {
         if (help(core)) {
@@ -113,6 +114,7 @@ void vp__drain(void) {
         else
             vp__core_sleep(core, NULL, SPIN_NS);
     }
+    vp__trace(VP__TR_WAIT_END, 0, "sync", 0);
 }
 
 __attribute__((noinline)) static bool has_memory(int64_t promised, int64_t limit) {
