@@ -51,12 +51,13 @@ def draw(timeline):
     panels = [(mode, p) for mode, p in panels if p]
     if not panels:
         return None
-    rows = max((p["threads"] for _, p in panels), key=len)
+    threads = max(len(p["threads"]) for _, p in panels)
+    rows = {mode: rows_of(p, threads) for mode, p in panels}
     names = label_instructions(panels)
     colours = colours_of(names)
-    panel_height = PANEL_HEAD + len(rows) * ROW
     legend = legend_rows(colours)
-    height = TOP + len(panels) * (panel_height + PANEL_GAP) + 40 + legend * 18 + 30
+    panels_height = sum(PANEL_HEAD + len(r) * ROW + PANEL_GAP for r in rows.values())
+    height = TOP + panels_height + 40 + legend * 18 + 30
     size = timeline.get("size")
     title = "F, who runs what when" + (f" (size {size})" if is_time(size) else "")
     picture = svg.Picture(WIDTH, height, title)
@@ -69,11 +70,22 @@ def draw(timeline):
     scale = (WIDTH - LEFT - RIGHT) / (max(p["end"] for _, p in panels) * 1.02 or 1)
     top = TOP
     for mode, panel in panels:
-        draw_panel(picture, mode, panel, rows, names[mode], colours, scale, top)
-        top += panel_height + PANEL_GAP
+        draw_panel(picture, mode, panel, rows[mode], names[mode], colours, scale, top)
+        top += PANEL_HEAD + len(rows[mode]) * ROW + PANEL_GAP
     draw_axis(picture, scale, top - 8)
     draw_legend(picture, colours, top + 40)
     return picture
+
+
+def rows_of(panel, threads):
+    """{thread: its name} of those that have a row: the caller and who ran anything. The others
+    share one, under None."""
+    busy = {int(b[0]) for b in panel["boxes"]} | {0}
+    rows = {t: panel["threads"][t] for t in sorted(busy)}
+    idle = threads - len(rows)
+    if idle:
+        rows[None] = f"{idle} more, idle" if idle > 1 else "worker, idle"
+    return rows
 
 
 def label_instructions(panels):
@@ -104,15 +116,18 @@ def draw_panel(picture, mode, panel, rows, names, colours, scale, top):
     picture.text(24, top + 14, TITLES[mode], size=13, font_weight="bold")
     first_row = top + PANEL_HEAD
     bottom = first_row + len(rows) * ROW
-    for k, name in enumerate(rows):
+    row_of = {thread: k for k, thread in enumerate(rows)}
+    for k, name in enumerate(rows.values()):
         y = first_row + k * ROW
         picture.text(LEFT - 10, y + ROW / 2 + 4, name, size=12, anchor="end", room=LEFT - 34)
         picture.rect(LEFT, y + 4, WIDTH - LEFT - RIGHT, ROW - 8, fill="#f6f6f6")
-    for row, start, end in panel["waits"]:
-        picture.rect(x(start), first_row + row * ROW + 4, (end - start) * scale, ROW - 8,
+    for thread, start, end in panel["waits"]:
+        if thread not in row_of:
+            continue
+        picture.rect(x(start), first_row + row_of[thread] * ROW + 4, (end - start) * scale, ROW - 8,
                      fill="url(#wait)")
     for box in sorted(panel["boxes"], key=lambda b: b[1] - b[2]):  # long ones below short ones
-        draw_box(picture, panel, box, names, colours, x, first_row)
+        draw_box(picture, panel, box, names, colours, x, first_row + row_of[box[0]] * ROW)
     for i in panel["instructions"]:
         if is_time(i.get("issued_us")) or i.get("issued_us") == 0:
             at = x(i["issued_us"])
@@ -120,12 +135,12 @@ def draw_panel(picture, mode, panel, rows, names, colours, scale, top):
     draw_marks(picture, panel, x, first_row, bottom)
 
 
-def draw_box(picture, panel, box, names, colours, x, first_row):
-    row, start, end, index = int(box[0]), box[1], box[2], int(box[3])
+def draw_box(picture, panel, box, names, colours, x, row_top):
+    start, end, index = box[1], box[2], int(box[3])
     first = panel["instructions"][index].get("evaluation") == 0
     colour = colours[names[index]]
     left, width = x(start), max(x(end) - x(start), 0.6)
-    top = first_row + row * ROW + 6
+    top = row_top + 6
     picture.begin(tip=f"{names[index]}: {time_text(max((end - start) / 1e3, 1e-6))}",
                   class_="box")
     picture.rect(left, top, width, ROW - 12, fill="#fff")
@@ -135,8 +150,7 @@ def draw_box(picture, panel, box, names, colours, x, first_row):
     if width > 16 and svg.text_width(names[index], 10.5) < width - 4:
         dark = first and colour in DARK
         picture.text(left + width / 2, top + (ROW - 12) / 2 + 4, names[index], size=10.5,
-                     fill="#fff" if dark else svg.INK, anchor="middle",
-                     font_weight=None)
+                     fill="#fff" if dark else svg.INK, anchor="middle")
     picture.end()
 
 
