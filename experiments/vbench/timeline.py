@@ -84,7 +84,7 @@ def rows_of(panel, threads):
     rows = {t: panel["threads"][t] for t in sorted(busy)}
     idle = threads - len(rows)
     if idle:
-        rows[None] = f"{idle} more, idle" if idle > 1 else "worker, idle"
+        rows[None] = f"{idle} idle"
     return rows
 
 
