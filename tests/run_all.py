@@ -330,6 +330,13 @@ def numpy(s):
             s.check(script.name, [python, script] + ["--lib", shim] * shim.exists(), 300)
 
 
+def figures(s):
+    """The figures of `vproc bench`, from good and malformed files and from a real trace."""
+    if s.build(s.options.build):
+        s.check("figures", ["python3", "tests/figures/check_figures.py", "--programs",
+                            Path(s.options.build) / "experiments"], 120)
+
+
 def accuracy(s):
     """Math functions against more digits, every instruction set, both modes."""
     if s.build(s.options.build):
@@ -342,7 +349,7 @@ def accuracy(s):
 
 
 SECTIONS = [plain, asan, tsan, clang, header, examples, install, rules, fuzz, numpy,
-            accuracy]
+            figures, accuracy]
 
 
 def main():

@@ -29,6 +29,7 @@ static vp__config with(const char *name, const char *value) {
     unsetenv("VP_MATH");
     unsetenv("VP_JIT");
     unsetenv("VP_DEBUG");
+    unsetenv("VP_WITHOUT");
     if (name) setenv(name, value, 1);
     vp__config_read(&config);
     return config;
@@ -81,7 +82,8 @@ VP_TEST(bad_values_are_reported) {
                {"VP_MEMORY", "lots"},   {"VP_MEMORY", "-1G"},   {"VP_MEMORY", "0"},
                {"VP_MEMORY", "5Q"},     {"VP_MEMORY", "1e400"}, {"VP_MEMORY", "nan"},
                {"VP_CACHE_SIZE", "5%"}, {"VP_CACHE_SIZE", "0"}, {"VP_MATH", "exact"},
-               {"VP_JIT", "fast"},      {"VP_DEBUG", "ir,x"}};
+               {"VP_JIT", "fast"},      {"VP_DEBUG", "ir,x"},
+               {"VP_WITHOUT", "fusion,luck"}};
     vp__config fallback = with(NULL, NULL);
     FILE *said = tmpfile();
     VP_CHECK(said != NULL);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "tests/harness.h"
+#include "vproc.h"
 
 static char path[64];
 
@@ -164,6 +165,54 @@ VP_TEST(a_life_is_shown) {
     VP_CHECK_CONTAINS(text, "{\"node\":7,\"where\":3,\"stage\":1,\"arg\":250}");
     VP_CHECK_CONTAINS(text, "\"arg\":12345");
     VP_CHECK_CONTAINS(text, "\"dropped\":0");
+    finish(text);
+}
+
+VP_TEST(accesses_and_operations_are_shown) {
+    begin();
+    vp__trace(VP__TR_STORAGE, 0, NULL, 4096);
+    vp__trace(VP__TR_ISSUED, 7, "sum", 0);
+    vp__trace(VP__TR_READ, 7, NULL, 4096);
+    vp__trace(VP__TR_WRITE, 7, NULL, 8192);
+    vp__trace(VP__TR_OPERATION, 7, "abs", 0);
+    vp__trace(VP__TR_OPERATION, 7, NULL, 0);
+    vp__trace(VP__TR_START, 7, NULL, 0);
+    vp__trace(VP__TR_FINISH, 7, NULL, 0);
+    vp__trace(VP__TR_OPERATION, 8, "of nobody \"", 0);
+    char *text = flush_and_read();
+    VP_CHECK_CONTAINS(text, "\"name\":\"storage\",\"s\":\"t\",\"args\":{\"node\":0,"
+                            "\"where\":0,\"stage\":0,\"arg\":4096}");
+    VP_CHECK_CONTAINS(text, "\"name\":\"read\",\"id\":7,\"args\":{\"node\":7,"
+                            "\"where\":0,\"stage\":0,\"arg\":4096}");
+    VP_CHECK_CONTAINS(text, "\"name\":\"write\",\"id\":7");
+    VP_CHECK_CONTAINS(text, "\"args\":{\"node\":7,\"operation\":\"abs\"}");
+    VP_CHECK_CONTAINS(text,
+                      "\"cat\":\"run\",\"name\":\"sum\""); /* not that of an operation */
+    finish(text);
+}
+
+/* Runs one fused instruction; the sizes decide whether it becomes a node. */
+static void run_program(int64_t size) {
+    vp_scope s = vp_begin();
+    vp_array x = vp_let(vp_counter(VP_F64, vp_shape(size), 1, 1));
+    vp_array y = vp_let(vp_sum(vp_abs(vp_negative(x)), 0));
+    vp_set(y, vp_sort(x, 0));
+    vp_sync();
+    vp_end(s);
+}
+
+VP_TEST(a_program_tells_its_accesses) {
+    begin();
+    run_program(100);
+    run_program(1000000);
+    char *text = flush_and_read();
+    VP_CHECK_EQ(count(text, "\"operation\":\"abs\""), 2);
+    VP_CHECK_EQ(count(text, "\"operation\":\"negative\""), 2);
+    VP_CHECK_EQ(count(text, "\"operation\":\"sum\""), 2);
+    VP_CHECK(count(text, "\"name\":\"storage\"") >= 4);
+    VP_CHECK(count(text, "\"name\":\"read\"") >= 2);
+    VP_CHECK(count(text, "\"name\":\"write\"") >= 4);
+    VP_CHECK(count(text, "\"cat\":\"wait\"") >= 2);
     finish(text);
 }
 

@@ -8,8 +8,8 @@ import os
 import sys
 from pathlib import Path
 
-from . import catalogue, measure, parts, table
-from .build import Builder
+from . import capture, catalogue, measure, parts, table
+from .build import Builder, Missing
 from .machine import machine
 from .progress import Progress
 
@@ -75,6 +75,16 @@ def run_experiment(name, size, options, builder, progress):
             "figure": experiment.figure, "series": found, "left_out": left_out}
 
 
+def add_pictures_of_f(one, size, sizes, builder):
+    """The thread view and the dependency graph of program F, from a run of their own."""
+    if not capture.is_pictured(one["experiment"], size, sizes):
+        return
+    try:
+        one.update(capture.capture(builder, size))
+    except (Missing, measure.Failed, OSError, ValueError) as why:
+        one["left_out"]["thread view and dependency graph"] = str(why)
+
+
 def write_json(path, facts, experiments):
     """One experiment is an object of its own; several share the machine."""
     if len(experiments) == 1:
@@ -86,7 +96,11 @@ def write_json(path, facts, experiments):
 
 def read_json(path):
     whole = json.loads(Path(path).read_text())
-    return whole["machine"], whole.get("experiments") or [whole]
+    if not isinstance(whole, dict):
+        raise ValueError("it is not a file that --json wrote")
+    if "experiments" not in whole and "series" not in whole:
+        raise ValueError("it has no experiments")
+    return whole.get("machine", {}), whole.get("experiments", [whole])
 
 
 def draw(folder, facts, experiments):
@@ -123,6 +137,8 @@ def main():
         sizes = [options.size] if options.size else list(catalogue.EXPERIMENTS[name].times)
         for size in sizes:
             one = run_experiment(name, size, options, builder, progress)
+            if options.json or options.svg:
+                add_pictures_of_f(one, size, sizes, builder)
             experiments.append(one)
             print("\n" + "\n".join(table.experiment_lines(one)), flush=True)
     if options.json:

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The results as text: a table per experiment, with machine and flags."""
 
+import math
+
 
 def quantity(ms):
     """A time in the unit that reads best."""
-    if ms is None:
+    if ms is None or not math.isfinite(ms):
         return "-"
     for factor, unit in ((1e-3, "s"), (1, "ms"), (1e3, "us"), (1e6, "ns")):
         if ms * factor >= 1 or unit == "ns":
@@ -26,7 +28,7 @@ def count(n):
 def rows_of(experiment):
     ours = next((s["median_ms"] for s in experiment["series"] if s["name"] == "vproc"), None)
     for s in experiment["series"]:
-        ratio = f"{s['median_ms'] / ours:.2f}" if ours else "-"
+        ratio = f"{s['median_ms'] / ours:.2f}" if ours and s["median_ms"] else "-"
         yield (s["name"], quantity(s["best_ms"]), quantity(s["median_ms"]), ratio,
                quantity(s["first_ms"]), quantity(s["time_to_plateau_ms"]),
                quantity(s["issue_ms"]), quantity(s["wait_ms"]), count(s["kernels"]),

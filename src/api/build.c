@@ -147,7 +147,8 @@ int vp__weak_of(const vp__expr *e) {
 }
 
 static inline vp_expr give(vp__expr *e) {
-    if (__builtin_expect(vp__config_get()->sync, 0)) vp__materialise(e);
+    if (__builtin_expect(vp__config_get()->one_by_one, 0) && e->kind != VP__EXPR_VIEW)
+        vp__materialise(e);
     e->depth = vp__scope_depth();
     vp__expr_link(e);
     return (vp_expr){e->slot, e->generation};

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "array/pool.h"
+#include "trace/trace.h"
 
 /* Elements up to this many bytes live behind their record: one allocation, one free. */
 enum { INLINE_BYTES = 2048, RECORD = (sizeof(vp__storage) + 63) / 64 * 64 };
@@ -27,6 +28,7 @@ static vp__storage *storage_init(vp__storage *s, int64_t bytes) {
     s->release = NULL;
     atomic_init(&s->remote, NULL);
     vp__log_init(&s->log);
+    vp__trace(VP__TR_STORAGE, 0, NULL, (uintptr_t)s);
     return s;
 }
 

@@ -151,6 +151,27 @@ static void read_debug(vp__config *out) {
     }
 }
 
+static unsigned read_without(void) {
+    static const char *const names[] = {"fusion",       "sizes",    "renaming",
+                                        "continuation", "stealing", "inline"};
+    enum { NAMES = sizeof names / sizeof *names };
+    unsigned found = 0;
+    const char *value = value_of("VP_WITHOUT");
+    for (const char *at = value; at && *at;) {
+        size_t n = strcspn(at, ",");
+        int k = 0;
+        while (k < NAMES && (strlen(names[k]) != n || strncasecmp(at, names[k], n))) k++;
+        if (k < NAMES)
+            found |= 1u << k;
+        else
+            complain("VP_WITHOUT", value,
+                     "a list of fusion, sizes, renaming, continuation, stealing and inline",
+                     "what is known of it");
+        at += n + (at[n] == ',');
+    }
+    return found;
+}
+
 void vp__config_read(vp__config *out) {
     vp__limits limits;
     vp__limits_read("", &limits);
@@ -159,7 +180,10 @@ void vp__config_read(vp__config *out) {
     out->threads =
         read_threads(limits.cpus < VP__MAX_THREADS ? limits.cpus : VP__MAX_THREADS);
     out->sync = read_flag("VP_SYNC", false);
-    out->inline_nodes = read_flag("VP_INLINE", true);
+    out->without = read_without();
+    out->inline_nodes =
+        read_flag("VP_INLINE", true) && !(out->without & VP__WITHOUT_INLINE);
+    out->one_by_one = out->sync || out->without & VP__WITHOUT_FUSION;
     out->memory = read_memory(limits.memory);
     out->trace = value_of("VP_TRACE");
     out->isa = value_of("VP_ISA");

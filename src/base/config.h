@@ -21,11 +21,23 @@ typedef enum {
     VP__JIT_MIXED,  /* now these, now those, for tests */
 } vp__jit_mode;
 
+/* VP_WITHOUT: mechanisms that are switched off, to see what each is worth. */
+enum {
+    VP__WITHOUT_FUSION = 1,       /* every instruction is a segment of its own */
+    VP__WITHOUT_SIZES = 2,        /* whoever asks for a size waits for the result */
+    VP__WITHOUT_RENAMING = 4,     /* writes wait for readers where that is possible */
+    VP__WITHOUT_CONTINUATION = 8, /* what a node makes ready goes through a queue */
+    VP__WITHOUT_STEALING = 16,    /* a core does what is queued there and nothing else */
+    VP__WITHOUT_INLINE = 32,      /* nothing runs on the caller at once */
+};
+
 typedef struct {
     int threads;        /* VP_THREADS: threads that compute, callers too; default cores */
     int cores;          /* CPUs this process may use: affinity mask and cgroup quota */
     bool sync;          /* VP_SYNC: one instruction at a time */
     bool inline_nodes;  /* VP_INLINE: tiny ready nodes run on the caller; default true */
+    unsigned without;   /* VP_WITHOUT */
+    bool one_by_one;    /* nothing is fused: VP_SYNC or VP_WITHOUT */
     int64_t memory;     /* VP_MEMORY: bytes in flight; default 60 % of memory_all */
     int64_t memory_all; /* bytes there are for this process: RAM or the cgroup's limit */
     const char *trace;  /* VP_TRACE: name of the trace file; NULL: none */

@@ -14,6 +14,7 @@
 #include "net/flat.h"
 #include "net/issue.h"
 #include "net/library.h"
+#include "net/traced.h"
 #include "net/tuning.h"
 #include "trace/trace.h"
 
@@ -122,12 +123,6 @@ vp__error *vp__issue_run_now(const vp__recipe *recipe, vp__expr *const *leaves, 
     return vp__recipe_run(recipe, data, out, to_target, core, where);
 }
 
-static const char *segment_name(const vp__expr *e) {
-    if (e->kind == VP__EXPR_OP || e->kind == VP__EXPR_REDUCE)
-        return e->op < VP__NOPS ? vp__ops[e->op].name : "cast";
-    return "copy";
-}
-
 vp__node *vp__issue_node(vp__expr *e, vp__recipe *recipe, vp__expr **leaves,
                          int target_ndim) {
     vp__step steps[VP__SEGMENT_STEPS];
@@ -139,8 +134,9 @@ vp__node *vp__issue_node(vp__expr *e, vp__recipe *recipe, vp__expr **leaves,
         vp__segment_build(&seg, steps, e, leaves);
     int axes = 0;
     for (int i = 0; i < shape->nleaves; i++) axes += leaves[i]->ndim;
-    vp__node *n = vp__segment_node(segment_name(e), e->op, e->where, shape->nleaves, axes,
-                                   e->ndim, target_ndim, e->late ? shape : NULL);
+    vp__node *n =
+        vp__segment_node(vp__segment_name(shape), e->op, e->where, shape->nleaves, axes,
+                         e->ndim, target_ndim, e->late ? shape : NULL);
     if (!n) return NULL;
     n->dtype = e->dtype;
     for (int i = 0; i < shape->nleaves; i++) {
@@ -176,8 +172,10 @@ __attribute__((noinline)) static bool submit_flat(const vp__flat *f, vp__expr *e
 
 /* One that runs at once; a failure of its inputs is its own. */
 static void run_flat(vp__flat *f, vp__expr *e, vp__storage *result) {
+    uint64_t id = vp__traced_flat_now(f, result);
     vp__error *failed = vp__error_retain(vp__flat_error(f));
     if (!failed) failed = vp__flat_run(f, e, result, NULL);
+    vp__traced_now_end(id, result);
     if (!failed) return;
     vp__region all = vp__region_all();
     vp__storage_poison(result, failed, &all, 0);
@@ -251,7 +249,9 @@ static void close_segment(vp__expr *e, vp__value *out) {
     vp__reads reads;
     if (recipe && vp__issue_is_tiny(e) &&
         vp__reads_begin(&reads, leaves, recipe->seg.nleaves)) {
+        uint64_t id = vp__traced_segment_now(&recipe->seg, leaves, s);
         close_now(e, recipe, leaves, s);
+        vp__traced_now_end(id, s);
         vp__reads_end(&reads);
         return;
     }

@@ -23,6 +23,7 @@
 
 #include "array/pool.h"
 #include "base/clock.h"
+#include "base/config.h"
 #include "base/spin.h"
 #include "jit/exec.h"
 #include "net/net.h"
@@ -205,15 +206,28 @@ static vp__node *steal_from(vp__core *self, vp__core *victim) {
     return n;
 }
 
+/* Whether no thread works on what is queued there. */
+static bool is_orphan(const vp__core *c) {
+    return (c->index == 0 || c->index >= vp__placeable) &&
+           !atomic_load_explicit(&c->used, memory_order_relaxed);
+}
+
 vp__node *vp__core_find(vp__core *self) {
     vp__node *n = vp__deque_pop(&self->deque);
     if (n || (n = take_inbox(self, self))) return n;
     int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
     self->random = self->random * 1664525u + 1013904223u;
     int first = (int)((self->random >> 8) % (uint32_t)count);
+    /* A caller that waits always does, or two that wait for each other's queues would wait
+     * for good. */
+    const bool steals = !(vp__config_get()->without & VP__WITHOUT_STEALING) ||
+                        self->index == 0 || self->index >= vp__placeable;
     for (int i = 0; i < count; i++) {
         vp__core *victim = vp__cores[(first + i) % count];
-        if (victim != self && (n = steal_from(self, victim))) return n;
+        /* From a record without a thread there is always something to take over. */
+        if (victim != self && (steals || is_orphan(victim)) &&
+            (n = steal_from(self, victim)))
+            return n;
     }
     return NULL;
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "net/cost.h"
 #include "net/expr.h"
+#include "net/traced.h"
 #include "trace/trace.h"
 
 struct vp__launching {
@@ -87,6 +88,7 @@ static struct vp__launching *of_event(vp__device_event *e) {
 
 static void part_began(vp__device_event *e) {
     struct vp__launching *l = of_event(e);
+    vp__traced_kernel(l->node->id, l->part.kernel);
     vp__trace(
         VP__TR_START, l->node->id, l->node->name,
         vp__trace_pack((unsigned)l->node->device->index + 1, 0, (uint64_t)l->node->cost));

@@ -10,6 +10,7 @@
 #include "net/issue.h"
 #include "net/library_work.h"
 #include "net/remote.h"
+#include "net/traced.h"
 #include "net/tuning.h"
 
 /* Begins to read the inputs if all are there. */
@@ -42,6 +43,7 @@ static bool is_small(const vp__node *n) {
  * inputs are ready and captured, the result is new or entered by the caller. */
 static void run_now(vp__node *n) {
     vp__core *core = vp__core_self();
+    vp__traced_node_now(n);
     for (int i = 0; i < n->ninputs; i++) {
         vp__input *in = &n->in[i];
         vp__spin_lock(&in->storage->lock);
@@ -81,6 +83,7 @@ static void run_now(vp__node *n) {
         }
     }
     if (n->error) vp__node_publish_failure(n);
+    vp__traced_now_end(n->id, n->result);
     vp__count(&core->counters.inlined, 1);
     vp__count(&core->counters.kernels, 1);
 }

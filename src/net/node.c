@@ -12,6 +12,7 @@
 #include "base/config.h"
 #include "net/cost.h"
 #include "net/launch.h"
+#include "net/traced.h"
 #include "trace/trace.h"
 
 _Atomic int64_t vp__nodes_in_flight, vp__bytes_promised;
@@ -299,6 +300,7 @@ void vp__node_submit(vp__node *n) {
     n->id = (uint64_t)core->index << 40 |
             atomic_load_explicit(&core->counters.issued, memory_order_relaxed);
     vp__trace(VP__TR_ISSUED, n->id, n->name, 0);
+    vp__traced_accesses(n);
     if (n->is_put)
         vp__storage_retain(n->result);
     else

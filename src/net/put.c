@@ -7,11 +7,13 @@
 
 #include "array/pool.h"
 #include "array/shape.h"
+#include "base/config.h"
 #include "lib/lib.h"
 #include "net/flat.h"
 #include "net/issue.h"
 #include "net/library.h"
 #include "net/remote.h"
+#include "net/traced.h"
 #include "net/tuning.h"
 #include "trace/trace.h"
 
@@ -79,8 +81,9 @@ vp__storage *vp__prepare_write(vp__buffer *b, const vp__region *region, bool who
     /* A whole overwrite also leaves an earlier failure behind. */
     bool failed = atomic_load_explicit(&s->poison, memory_order_acquire) != NULL;
     bool elsewhere = !vp__storage_is_on_host(s);
-    bool rename = shared || captured || (readers && s->bytes <= vp__tuning.copy_bytes) ||
-                  (whole && (busy || failed || elsewhere));
+    bool by_choice = (readers && s->bytes <= vp__tuning.copy_bytes) || (whole && busy);
+    if (vp__config_get()->without & VP__WITHOUT_RENAMING) by_choice = false;
+    bool rename = shared || captured || by_choice || (whole && (failed || elsewhere));
     if (rename && !s->borrowed) {
         vp__storage *fresh = rename_buffer(b, whole, where);
         if (!fresh) {
@@ -173,8 +176,10 @@ static bool put_segment(const vp__recipe *recipe, vp__expr *const *leaves,
     uint64_t sequence;
     vp__group *g = enter_if_free(s, region, &sequence);
     if (g) {
+        uint64_t id = recipe ? vp__traced_segment_now(&recipe->seg, leaves, s) : 0;
         vp__error_retain(error);
         if (!error) error = put_now(t, s, value, recipe, leaves, in_place);
+        vp__traced_now_end(id, s);
         end_write(g, s, t, region, sequence, error);
     }
     vp__reads_end(&reads);
@@ -189,10 +194,12 @@ static bool put_flat(vp__flat *f, vp__expr *value, const vp__target *t, vp__stor
     uint64_t sequence;
     vp__group *g = enter_if_free(s, region, &sequence);
     if (g) {
+        uint64_t id = vp__traced_flat_now(f, s);
         vp__error_retain(error);
         if (!error && !vp__storage_allocate(s)) error = vp__issue_no_memory(value->where);
         char *to = atomic_load_explicit(&s->host, memory_order_relaxed) + t->offset;
         if (!error) error = vp__flat_run(f, value, NULL, to);
+        vp__traced_now_end(id, s);
         end_write(g, s, t, region, sequence, error);
     }
     vp__reads_end(&f->reads);

@@ -8,11 +8,13 @@
 #include "array/pool.h"
 #include "array/shape.h"
 #include "base/clock.h"
+#include "base/config.h"
 #include "lib/lib.h"
 #include "net/cost.h"
 #include "net/issue.h"
 #include "net/launch.h"
 #include "net/node.h"
+#include "net/traced.h"
 #include "trace/trace.h"
 
 static void finish_access(vp__core *core, vp__group *g) {
@@ -206,6 +208,7 @@ static bool make_room(vp__node *n) {
 
 /* Runs the node up to the end of its computing, or as far as its pieces allow. */
 static void start(vp__core *core, vp__node *n) {
+    vp__traced_operations(n);
     vp__trace(VP__TR_START, n->id, n->name, (uint64_t)n->cost);
     n->began = vp__clock_ticks();
     vp__count(&core->counters.executed, 1);
@@ -246,6 +249,7 @@ static void join(vp__core *core, vp__node *n) {
 }
 
 void vp__node_run(vp__core *core, vp__node *n) {
+    const bool continues = !(vp__config_get()->without & VP__WITHOUT_CONTINUATION);
     atomic_store_explicit(&core->busy, true, memory_order_relaxed);
     while (n) {
         /* acq_rel: exactly one taker starts the node; the others hold tickets. */
@@ -254,7 +258,7 @@ void vp__node_run(vp__core *core, vp__node *n) {
         else
             join(core, n);
         bool pause = atomic_load_explicit(&vp__workers_pause, memory_order_relaxed);
-        n = vp__ready_take(core, !pause);
+        n = vp__ready_take(core, !pause && continues);
     }
     atomic_store_explicit(&core->busy, false, memory_order_relaxed);
 }

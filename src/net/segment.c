@@ -214,6 +214,13 @@ static void deinit(vp__node *n) {
     vp__arena_deinit(&w->arena);
 }
 
+const char *vp__segment_name(const vp__segment *seg) {
+    const vp__step *last = &seg->step[seg->nsteps - 1];
+    if (last->kind == VP__EXPR_OP || last->kind == VP__EXPR_REDUCE)
+        return last->op < VP__NOPS ? vp__ops[last->op].name : "cast";
+    return "copy";
+}
+
 void vp__segment_node_follow(vp__node *n, vp__recipe *recipe) {
     payload *w = n->payload;
     w->recipe = recipe;

@@ -18,4 +18,7 @@ vp__node *vp__segment_node(const char *name, int key, const char *where, int lea
 /* Takes over a reference; sets dims, strides, estimate. */
 void vp__segment_node_follow(vp__node *n, vp__recipe *recipe);
 
+/* What it is called: its last operation. */
+const char *vp__segment_name(const vp__segment *seg);
+
 #endif

@@ -6,7 +6,8 @@
  *   - issuing is a very short slice, from which an arrow (s, f) leads to the slice that
  *     first computes the node, wherever that is;
  *   - a node's whole life, from issue to its last finish or store, is an asynchronous span
- *     (b, e) in which sized, placed, ready, stored and renamed are marked (n);
+ *     (b, e) in which sized, placed, ready, stored and renamed are marked (n), and so are the
+ *     storages it reads and writes (by address) and the operations fused into it;
  *   - stealing, limits and compilation are marks on the thread (i).
  *
  * The records are read twice, first to learn about each node what more than one thread
@@ -48,13 +49,15 @@ typedef struct {
 } reader;
 
 static const char *const kind_names[] = {
-    [VP__TR_ISSUED] = "issued",     [VP__TR_SIZED] = "sized",
-    [VP__TR_PLACED] = "placed",     [VP__TR_READY] = "ready",
-    [VP__TR_START] = "start",       [VP__TR_FINISH] = "finish",
-    [VP__TR_STORE] = "store",       [VP__TR_WAIT_BEGIN] = "wait",
-    [VP__TR_WAIT_END] = "wait end", [VP__TR_STEAL] = "steal",
-    [VP__TR_RENAME] = "rename",     [VP__TR_LIMIT] = "limit",
-    [VP__TR_COMPILE] = "compile",
+    [VP__TR_ISSUED] = "issued",       [VP__TR_SIZED] = "sized",
+    [VP__TR_PLACED] = "placed",       [VP__TR_READY] = "ready",
+    [VP__TR_START] = "start",         [VP__TR_FINISH] = "finish",
+    [VP__TR_STORE] = "store",         [VP__TR_WAIT_BEGIN] = "wait",
+    [VP__TR_WAIT_END] = "wait end",   [VP__TR_STEAL] = "steal",
+    [VP__TR_RENAME] = "rename",       [VP__TR_LIMIT] = "limit",
+    [VP__TR_COMPILE] = "compile",     [VP__TR_STORAGE] = "storage",
+    [VP__TR_READ] = "read",           [VP__TR_WRITE] = "write",
+    [VP__TR_OPERATION] = "operation",
 };
 
 /* ---- reading ---- */
@@ -143,8 +146,9 @@ static void learn(exporter *e, const vp__trace_record *r, int thread) {
     if (when > e->last) e->last = when;
     life *l = life_new(e, r->node);
     if (!l) return;
-    if (r->name && !l->name) l->name = r->name;
-    switch (vp__trace_record_kind(r)) {
+    const vp__trace_kind kind = vp__trace_record_kind(r);
+    if (r->name && !l->name && kind != VP__TR_OPERATION) l->name = r->name;
+    switch (kind) {
     case VP__TR_ISSUED:
         if (l->issued == NEVER || when < l->issued) {
             l->issued = when;
@@ -169,7 +173,11 @@ static void learn(exporter *e, const vp__trace_record *r, int thread) {
     case VP__TR_STEAL:
     case VP__TR_RENAME:
     case VP__TR_LIMIT:
-    case VP__TR_COMPILE: break;
+    case VP__TR_COMPILE:
+    case VP__TR_STORAGE:
+    case VP__TR_READ:
+    case VP__TR_WRITE:
+    case VP__TR_OPERATION: break;
     }
 }
 
@@ -291,7 +299,13 @@ static void put_mark(exporter *e, const vp__trace_record *r, bool in_life, int t
     } else {
         fputs(",\"s\":\"t\"", e->file);
     }
-    put_args(e, r->node, r->arg);
+    if (kind != VP__TR_OPERATION) {
+        put_args(e, r->node, r->arg);
+        return;
+    }
+    fprintf(e->file, ",\"args\":{\"node\":%" PRIu64 ",\"operation\":", r->node);
+    put_string(e->file, r->name ? r->name : "");
+    fputs("}}", e->file);
 }
 
 static void put_lives(exporter *e) {
@@ -361,9 +375,13 @@ static void put_thread(exporter *e, const vp__trace_log *log, int64_t length) {
         case VP__TR_PLACED:
         case VP__TR_READY:
         case VP__TR_STORE:
+        case VP__TR_READ:
+        case VP__TR_WRITE:
+        case VP__TR_OPERATION:
         case VP__TR_RENAME: put_mark(e, r, true, thread); break;
         case VP__TR_STEAL:
         case VP__TR_LIMIT:
+        case VP__TR_STORAGE:
         case VP__TR_COMPILE: put_mark(e, r, false, thread); break;
         }
     }

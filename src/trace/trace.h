@@ -25,6 +25,10 @@ typedef enum {
     VP__TR_RENAME,
     VP__TR_LIMIT,   /* an issuer met the limit of nodes or bytes in flight */
     VP__TR_COMPILE, /* native code is there, or cannot be had; the name says it */
+    VP__TR_STORAGE, /* a storage begins to exist; `arg` is its address, as in the next two */
+    VP__TR_READ,    /* the node reads a storage, in the order of issue */
+    VP__TR_WRITE,     /* it writes one */
+    VP__TR_OPERATION, /* one of the operations fused into the node; the name says which */
 } vp__trace_kind;
 
 /* Set by vp__trace_init before other threads of the processor exist, and by nobody else. */
