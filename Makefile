@@ -3,7 +3,7 @@
 # A person's daily vocabulary; Meson and the scripts in tools/ do the work.
 #
 #   make          build into build/
-#   make demo     build and run the examples
+#   make demo     build, run the paper's experiments, show the figures; DEMO_SECONDS=5 for longer
 #   make test     everything that must hold; ONLY="plain asan" runs those sections alone
 #   make check    format, lint, include order, exported symbols
 #   make format   rewrite the C files in the house format
@@ -15,8 +15,9 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc)
 ONLY   ?=
+DEMO_SECONDS ?= 0.4
 
-.PHONY: all help demo test check format bench install clean setup-build setup-test setup-check
+.PHONY: all help demo test check format bench install clean setup-build setup-test setup-check setup-demo
 
 all: setup-build $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -j $(JOBS)
@@ -24,14 +25,18 @@ all: setup-build $(BUILD)/build.ninja
 $(BUILD)/build.ninja:
 	@meson setup $(BUILD) --prefix=$(PREFIX)
 
-setup-build setup-test setup-check: setup-%:
+setup-build setup-test setup-check setup-demo: setup-%:
 	@tools/setup.sh $*
 
 help:
 	@sed -n 's/^#   //p' Makefile
 
-demo: all
-	@ninja -C $(BUILD) --quiet demo
+# A second or so for each of more than a hundred series: a few minutes in all.
+demo: setup-demo all
+	@ninja -C $(BUILD) --quiet examples
+	@$(BUILD)/vproc bench --seconds $(DEMO_SECONDS) --work $(BUILD)/peers \
+	    --json $(BUILD)/demo/results.json --svg $(BUILD)/demo
+	@echo "The report with all figures: $(BUILD)/demo/report.html"
 
 bench: all
 	@ninja -C $(BUILD) --quiet bench

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes sure the tools that `make` needs are there: tools/setup.sh build|test|check.
+# Makes sure the tools that `make` needs are there: tools/setup.sh build|demo|test|check.
 # As root on Debian or Ubuntu it installs what is missing; otherwise it prints the one
 # command to run and stops. It runs before every make target, so when nothing is missing
 # it must return at once: it only looks for files and never asks the package manager.
@@ -37,11 +37,11 @@ has_numpy() {
     return 1
 }
 
-need "build test check" g++ build-essential
-need "build test check" python3 python3
-need "build test check" meson meson
-need "build test check" ninja ninja-build
-need "build test check" pkg-config pkg-config
+need "build demo test check" g++ build-essential
+need "build demo test check" python3 python3
+need "build demo test check" meson meson
+need "build demo test check" ninja ninja-build
+need "build demo test check" pkg-config pkg-config
 need "test check" clang clang
 need "test" valgrind valgrind
 need "check" clang-format clang-format
@@ -54,6 +54,12 @@ has_file /usr/lib/llvm-1[5-9]/include/llvm-c/Core.h /usr/lib/llvm-[2-9]?/include
     optional+=(llvm-19-dev)
 has_file /usr/include/zstd.h || optional+=(libzstd-dev)
 has_file /usr/include/zlib.h || optional+=(zlib1g-dev)
+if [ "$group" = demo ]; then
+    # Peers of the experiments, and what makes a virtual environment for those in Python.
+    command -v gfortran >/dev/null 2>&1 || optional+=(gfortran)
+    has_file /usr/include/fftw3.h /usr/local/include/fftw3.h || optional+=(libfftw3-dev)
+    python3 -c 'import ensurepip, venv' 2>/dev/null || optional+=(python3-venv)
+fi
 if [ "$group" = test ]; then
     has_numpy || optional+=(python3-numpy)
     # The exact results that the accuracy of math functions is measured against.

@@ -91,6 +91,7 @@ def write_json(path, facts, experiments):
         whole = {"machine": facts, **experiments[0]}
     else:
         whole = {"machine": facts, "experiments": experiments}
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_text(json.dumps(whole, indent=1) + "\n")
 
 

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The demonstration in a container:
+#
+#     docker build -t vproc . && docker run --rm -v "$PWD/report:/report" vproc
+#
+# leaves the figures and report.html in report/. What it measures is the machine it runs on,
+# so the experiments run when the container does, not when it is built.
+FROM debian:bookworm
+
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates make \
+    && rm -rf /var/lib/apt/lists/*
+COPY . /vproc
+WORKDIR /vproc
+RUN tools/setup.sh demo && make
+
+CMD ["sh", "-c", "make demo && cp -r build/demo/. /report/"]
