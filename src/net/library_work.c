@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/library_work.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,9 @@ typedef struct {
     void *scratch; /* per piece where the operation wants some */
     size_t scratch_each;
     int64_t scratch_pieces;
-    bool counted; /* FIND: the size is known, now the positions */
+    bool counted;       /* FIND: the size is known, now the positions */
+    int64_t length;     /* FFT and its kin, once sized */
+    vp__fft_plan *plan; /* the same, once run */
 } payload;
 
 /* A VIEW's payload goes on with the operation and, once sized, what it makes of its input. */
@@ -42,6 +45,7 @@ static void deinit(vp__node *n) {
     payload *w = n->payload;
     if (w->scratch)
         vp__pool_free(w->scratch, w->scratch_each * (size_t)w->scratch_pieces);
+    vp__lib_fft_release(w->plan);
 }
 
 static vp__view input_view(const vp__node *n, int i) {
@@ -225,6 +229,87 @@ static void axis_piece(vp__node *n, int64_t i, vp__core *core) {
 
 static const vp__work axis_work = {
     .size = size_like_input, .begin = axis_begin, .piece = axis_piece, .deinit = deinit};
+
+/* --- Fourier transforms ------------------------------------------------------------------ */
+
+vp__error *vp__fft_dims(const vp__lib_params *p, int ndim, const int64_t *dims,
+                        const char *name, const char *where, int64_t *length,
+                        int64_t *result) {
+    int64_t n = p->length, given = dims[p->axis];
+    if (n == 0) n = p->kind == VP__LIB_IRFFT ? 2 * (given - 1) : given;
+    if (n < 1) {
+        char text[200];
+        return vp__error_new(VP_ERR_SHAPE, where,
+                             "%s: axis %d of shape %s has %lld element%s, which leaves "
+                             "nothing to transform; "
+                             "give the length, as in vp_%s(x, %d, n)",
+                             name, p->axis, vp__shape_text(text, sizeof text, ndim, dims),
+                             (long long)given, given == 1 ? "" : "s", name, p->axis);
+    }
+    memcpy(result, dims, (size_t)ndim * sizeof(int64_t));
+    result[p->axis] = p->kind == VP__LIB_RFFT ? n / 2 + 1 : n;
+    *length = n;
+    return NULL;
+}
+
+/* About what one lane takes; by its length alone. */
+static double fft_lane_ns(int64_t length) {
+    return 20 + 0.15 * (double)length * log2((double)length + 1);
+}
+
+static vp__error *fft_no_memory(const vp__node *n) {
+    char text[200];
+    return vp__error_new(VP_ERR_MEMORY, n->where,
+                         "%s: out of memory for the transform of shape %s", n->name,
+                         vp__shape_text(text, sizeof text, n->ndim, n->dims));
+}
+
+static vp__error *fft_size(vp__node *n) {
+    payload *w = n->payload;
+    vp__error *e = vp__fft_dims(&w->p, n->ndim, n->in[0].dims, n->name, n->where,
+                                &w->length, n->dims);
+    if (e) return e;
+    vp__library_layout(n);
+    n->estimate =
+        500 + (float)(fft_lane_ns(w->length) * (double)other_axes(n, w->p.axis));
+    return NULL;
+}
+
+static void fft_begin(vp__node *n) {
+    payload *w = n->payload;
+    int64_t lanes = other_axes(n, w->p.axis);
+    if (lanes == 0) return;
+    n->pieces = pieces_for(fft_lane_ns(w->length) * (double)lanes, lanes);
+    bool real = vp__dtype[n->in[0].dtype].cls == VP__CLASS_F;
+    bool single = n->in[0].dtype == VP_F32 || n->in[0].dtype == VP_C64;
+    vp__fft_kind kind = VP__FFT_HALF;
+    if (w->p.kind == VP__LIB_FFT) kind = real ? VP__FFT_WHOLE : VP__FFT_FORWARD;
+    if (w->p.kind == VP__LIB_IFFT)
+        kind = real ? VP__FFT_WHOLE_BACKWARD : VP__FFT_BACKWARD;
+    if (w->p.kind == VP__LIB_IRFFT) kind = VP__FFT_REAL;
+    w->plan = vp__lib_fft_plan(kind, single, w->length);
+    if (!w->plan) vp__node_fail(n, fft_no_memory(n));
+}
+
+/* Scratch comes with each piece, so that all that one thread runs have the same, which is
+ * in its cache. */
+static void fft_piece(vp__node *n, int64_t i, vp__core *core) {
+    (void)core;
+    payload *w = n->payload;
+    if (!w->plan) return;
+    vp__view out = output_view(n), in = input_view(n, 0);
+    size_t bytes = vp__lib_fft_scratch(w->plan, &out, &in, w->p.axis);
+    void *scratch = vp__pool_alloc(bytes);
+    if (!scratch) {
+        vp__node_fail(n, fft_no_memory(n));
+        return;
+    }
+    vp__lib_fft(w->plan, &out, &in, w->p.axis, i, n->pieces, scratch);
+    vp__pool_free(scratch, bytes);
+}
+
+static const vp__work fft_work = {
+    .size = fft_size, .begin = fft_begin, .piece = fft_piece, .deinit = deinit};
 
 /* --- find ------------------------------------------------------------------------------ */
 
@@ -644,6 +729,10 @@ const vp__work *vp__library_work(vp__lib_kind kind) {
     case VP__LIB_CONCATENATE: return &concatenate_work;
     case VP__LIB_MATMUL: return &matmul_work;
     case VP__LIB_GENERATE: return &generate_work;
+    case VP__LIB_FFT:
+    case VP__LIB_IFFT:
+    case VP__LIB_RFFT:
+    case VP__LIB_IRFFT: return &fft_work;
     case VP__LIB_KINDS: break;
     }
     return NULL;
