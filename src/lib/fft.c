@@ -100,7 +100,7 @@ vp__fft_plan *vp__lib_fft_plan(vp__fft_kind kind, bool single, int64_t n) {
     pthread_mutex_lock(&planning);
     p = find(kind, single, n); /* somebody may have made it meanwhile */
     if (!p) {
-        p = vp__fft_plan_new(kind, single, n, true);
+        p = vp__fft_plan_new(kind, single, n, VP__FFT_BY_QUICKER);
         if (p) keep(p);
     }
     pthread_mutex_unlock(&planning);

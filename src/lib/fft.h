@@ -93,8 +93,11 @@ typedef struct vp__fft_lanes {
     void *scratch;             /* vp__fft_scratch() bytes, 64-byte aligned */
 } vp__fft_lanes;
 
-/* Makes a plan, without FFTW unless `fftw`. NULL without memory. */
-vp__fft_plan *vp__fft_plan_new(vp__fft_kind kind, bool single, int64_t n, bool fftw);
+/* Who transforms: FFTW where it is quicker, or one of the two (FFTW if it is there). */
+typedef enum { VP__FFT_BY_QUICKER, VP__FFT_BY_US, VP__FFT_BY_FFTW } vp__fft_by;
+
+/* Makes a plan. NULL without memory. */
+vp__fft_plan *vp__fft_plan_new(vp__fft_kind kind, bool single, int64_t n, vp__fft_by by);
 void vp__fft_plan_free(vp__fft_plan *p);
 
 /* Bytes that transforming a group needs. */

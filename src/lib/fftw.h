@@ -8,8 +8,8 @@
 
 #include "lib/fft.h"
 
-/* Makes FFTW's plan for p, if it is there, VP_FFTW does not forbid it and it is quicker for
- * this length; false if not. One thread at a time. */
+/* Gives p a plan of FFTW's for its kind, type and length; false if VP_FFTW forbids it, there
+ * is no FFTW or it has no plan. One thread at a time makes and frees plans. */
 bool vp__fftw_plan(vp__fft_plan *p);
 void vp__fftw_free(vp__fft_plan *p);
 

@@ -4,6 +4,7 @@
  * goes about it. Bits do not depend on the instruction set: products are rounded before
  * they are added, and vectors do what single numbers would.
  */
+#include <math.h>
 #include <string.h>
 
 #include "lib/fft.h"
@@ -48,20 +49,40 @@ INLINE void stream_end(void) {
 #endif
 }
 
+/* Components of a vector: what a register has, but no more than a row. */
+#if defined(__AVX512F__)
+#define DOUBLES 8
+#define FLOATS 8
+#elif defined(__AVX2__)
+#define DOUBLES 4
+#define FLOATS 8
+#else
+#define DOUBLES 2
+#define FLOATS 4
+#endif
+
 #define REAL double
+#define WIDTH DOUBLES
 #define NAME(x) x##_f64
+#include "lib/fft_vectors.inc"
+
 #include "lib/fft_rows.inc"
 
 #include "lib/fft_lane.inc"
 #undef REAL
+#undef WIDTH
 #undef NAME
 
 #define REAL float
+#define WIDTH FLOATS
 #define NAME(x) x##_f32
+#include "lib/fft_vectors.inc"
+
 #include "lib/fft_rows.inc"
 
 #include "lib/fft_lane.inc"
 #undef REAL
+#undef WIDTH
 #undef NAME
 
 void VP__LOOPS(vp__loops_fft)(const struct vp__fft_plan *p,
