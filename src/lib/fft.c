@@ -16,9 +16,11 @@
 /* --- plans --------------------------------------------------------------------------------- */
 
 enum {
-    KEPT = 64,             /* plans that are kept */
-    KEPT_BYTES = 64 << 20, /* and what they may hold */
-    STREAM_BYTES = 8 << 20 /* results larger than this are written past the cache */
+    KEPT = 64,              /* plans that are kept */
+    KEPT_BYTES = 64 << 20,  /* and what they may hold */
+    STREAM_BYTES = 8 << 20, /* results larger than this are written past the cache */
+    MOST_GATHERED = 32,
+    GATHERED_BYTES = 1 << 20 /* of a core's cache */
 };
 
 static struct {
@@ -137,14 +139,21 @@ static int64_t gathered_lane(const vp__view *v, int64_t count) {
     return (int64_t)(padded(count * vp__dtype[v->dtype].size) | 64);
 }
 
+/* Lanes that are gathered or scattered at a time: as many as have room in the cache, since
+ * each line of memory that they share is then touched once. A multiple of a group. */
+static int lanes_together(int64_t bytes_of_a_lane) {
+    int lanes = MOST_GATHERED;
+    while (lanes > VP__FFT_LANES && lanes * bytes_of_a_lane > GATHERED_BYTES) lanes /= 2;
+    return lanes;
+}
+
 size_t vp__lib_fft_scratch(const vp__fft_plan *p, const vp__view *out, const vp__view *in,
                            int axis) {
-    size_t bytes = padded((int64_t)vp__fft_scratch(p)) + 64; /* to align it */
-    if (!is_contiguous(in, axis))
-        bytes += VP__FFT_LANES * (size_t)gathered_lane(in, used(p, in, axis));
-    if (!is_contiguous(out, axis))
-        bytes += VP__FFT_LANES * (size_t)gathered_lane(out, p->outputs);
-    return bytes;
+    int64_t lane = 0;
+    if (!is_contiguous(in, axis)) lane += gathered_lane(in, used(p, in, axis));
+    if (!is_contiguous(out, axis)) lane += gathered_lane(out, p->outputs);
+    return padded((int64_t)vp__fft_scratch(p)) + 64 /* to align it */ +
+           (size_t)(lanes_together(lane) * lane);
 }
 
 void vp__lib_fft(const vp__fft_plan *p, const vp__view *out, const vp__view *in, int axis,
@@ -165,36 +174,40 @@ void vp__lib_fft(const vp__fft_plan *p, const vp__view *out, const vp__view *in,
     bool gathers = !is_contiguous(in, axis), scatters = !is_contiguous(out, axis);
     char *room = (char *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
     char *gathered = room + padded((int64_t)vp__fft_scratch(p));
-    char *scattered = gathered + (gathers ? VP__FFT_LANES * gathered_lane(in, have) : 0);
+    int64_t gathered_in = gathers ? gathered_lane(in, have) : 0;
+    int64_t gathered_out = scatters ? gathered_lane(out, p->outputs) : 0;
+    int together = lanes_together(gathered_in + gathered_out);
+    char *scattered = gathered + together * gathered_in;
     int last = nest.ndim - 1;
     int64_t count = last >= 0 ? nest.dims[last] : 1;
     int64_t out_lane = last >= 0 ? nest.strides[0][last] : 0;
     int64_t in_lane = last >= 0 ? nest.strides[1][last] : 0;
     vp__fft_lanes lanes = {.have = have, .scratch = room};
     lanes.streams = bytes > STREAM_BYTES && !scatters;
-    lanes.in_lane = gathers ? gathered_lane(in, have) : in_lane;
-    lanes.out_lane = scatters ? gathered_lane(out, p->outputs) : out_lane;
+    lanes.in_lane = gathers ? gathered_in : in_lane;
+    lanes.out_lane = scatters ? gathered_out : out_lane;
     vp__walk walk;
     vp__walk_init(&walk, &nest, last > 0 ? last : 0);
     do {
-        for (int64_t i = 0; i < count; i += VP__FFT_LANES) {
-            lanes.lanes = (int)(count - i < VP__FFT_LANES ? count - i : VP__FFT_LANES);
+        for (int64_t i = 0; i < count; i += together) {
+            int64_t some = count - i < together ? count - i : together;
             char *from = walk.at[1] + i * in_lane, *to = walk.at[0] + i * out_lane;
-            lanes.in = from;
-            lanes.out = to;
+            char *source = gathers ? gathered : from, *target = scatters ? scattered : to;
             if (gathers) {
-                vp__plane plane = {
-                    gathered,      from,    lanes.lanes, have,
-                    lanes.in_lane, in_size, in_lane,     in->strides[axis]};
+                vp__plane plane = {gathered,      from,    some,    have,
+                                   lanes.in_lane, in_size, in_lane, in->strides[axis]};
                 vp__move_plane(&plane, in_size);
-                lanes.in = gathered;
             }
-            if (scatters) lanes.out = scattered;
-            vp__fft_run(p, &lanes);
+            for (int64_t k = 0; k < some; k += VP__FFT_LANES) {
+                lanes.lanes = (int)(some - k < VP__FFT_LANES ? some - k : VP__FFT_LANES);
+                lanes.in = source + k * lanes.in_lane;
+                lanes.out = target + k * lanes.out_lane;
+                vp__fft_run(p, &lanes);
+            }
             if (scatters) {
-                vp__plane plane = {to,          scattered,          p->outputs,
-                                   lanes.lanes, out->strides[axis], out_lane,
-                                   out_size,    lanes.out_lane};
+                vp__plane plane = {to,       scattered,          p->outputs,
+                                   some,     out->strides[axis], out_lane,
+                                   out_size, lanes.out_lane};
                 vp__move_plane(&plane, out_size);
             }
         }

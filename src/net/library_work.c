@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/library_work.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,9 +15,7 @@ typedef struct {
     void *scratch; /* per piece where the operation wants some */
     size_t scratch_each;
     int64_t scratch_pieces;
-    bool counted;       /* FIND: the size is known, now the positions */
-    int64_t length;     /* FFT and its kin, once sized */
-    vp__fft_plan *plan; /* the same, once run */
+    bool counted; /* FIND: the size is known, now the positions */
 } payload;
 
 /* A VIEW's payload goes on with the operation and, once sized, what it makes of its input. */
@@ -30,13 +27,15 @@ typedef struct {
 } view_payload;
 
 size_t vp__library_payload(vp__lib_kind kind) {
+    if (vp__library_work(kind) == &vp__library_fft_work) return vp__library_fft_payload();
     return kind == VP__LIB_VIEW ? sizeof(view_payload) : sizeof(payload);
 }
 
+/* Every payload begins with the parameters. */
 void vp__library_set(vp__node *n, const vp__lib_params *p) {
-    payload *w = n->payload;
-    memset(w, 0, sizeof *w);
-    w->p = *p;
+    memset(n->payload, 0,
+           p->kind == VP__LIB_VIEW ? sizeof(payload) : vp__library_payload(p->kind));
+    *(vp__lib_params *)n->payload = *p;
     if (p->kind == VP__LIB_VIEW) ((view_payload *)n->payload)->op = *p->view;
     n->estimate = 500;
 }
@@ -45,7 +44,6 @@ static void deinit(vp__node *n) {
     payload *w = n->payload;
     if (w->scratch)
         vp__pool_free(w->scratch, w->scratch_each * (size_t)w->scratch_pieces);
-    vp__lib_fft_release(w->plan);
 }
 
 static vp__view input_view(const vp__node *n, int i) {
@@ -61,8 +59,7 @@ static int64_t count_of(const vp__input *in) {
     return vp__shape_count(in->ndim, in->dims, 1);
 }
 
-/* How many pieces work of about `ns` nanoseconds is worth, at most `most`. */
-static int64_t pieces_for(double ns, int64_t most) {
+int64_t vp__library_pieces(double ns, int64_t most) {
     int64_t pieces = (int64_t)(ns / (double)vp__tuning.piece_ns);
     if (pieces > most) pieces = most;
     return pieces < 1 || vp__placeable == 1 ? 1 : pieces;
@@ -95,11 +92,11 @@ static bool prefers_columns(const vp__input *in) {
 }
 
 void vp__library_layout(vp__node *n) {
-    const payload *w = n->payload;
+    const vp__lib_params *p = n->payload;
     int size = vp__dtype[n->dtype].size;
-    bool columns = w->p.order == VP__ORDER_F;
-    if (w->p.order == VP__ORDER_KEEP) {
-        int operands = w->p.kind == VP__LIB_CONCATENATE ? n->ninputs : 1;
+    bool columns = p->order == VP__ORDER_F;
+    if (p->order == VP__ORDER_KEEP) {
+        int operands = p->kind == VP__LIB_CONCATENATE ? n->ninputs : 1;
         if (operands > VP__SEGMENT_LEAVES) operands = VP__SEGMENT_LEAVES;
         if (n->ndim == n->in[0].ndim) {
             const int64_t *strides[VP__SEGMENT_LEAVES];
@@ -124,7 +121,7 @@ static vp__error *size_like_input(vp__node *n) {
 
 static void copy_begin(vp__node *n) {
     int64_t count = vp__shape_count(n->ndim, n->dims, 1);
-    n->pieces = pieces_for((double)count, n->ndim && n->dims[0] > 1 ? 64 : 1);
+    n->pieces = vp__library_pieces((double)count, n->ndim && n->dims[0] > 1 ? 64 : 1);
 }
 
 static void copy_piece(vp__node *n, int64_t i, vp__core *core) {
@@ -196,7 +193,7 @@ static const vp__work view_work = {
 
 /* --- along an axis --------------------------------------------------------------------- */
 
-static int64_t other_axes(const vp__node *n, int axis) {
+int64_t vp__library_other_axes(const vp__node *n, int axis) {
     int64_t count = 1;
     for (int i = 0; i < n->ndim; i++)
         if (i != axis) count *= n->dims[i];
@@ -207,7 +204,8 @@ static void axis_begin(vp__node *n) {
     payload *w = n->payload;
     int64_t count = vp__shape_count(n->ndim, n->dims, 1);
     bool sorts = w->p.kind == VP__LIB_SORT || w->p.kind == VP__LIB_ARGSORT;
-    n->pieces = pieces_for((double)count * (sorts ? 20 : 1), other_axes(n, w->p.axis));
+    n->pieces = vp__library_pieces((double)count * (sorts ? 20 : 1),
+                                   vp__library_other_axes(n, w->p.axis));
     vp__view in = input_view(n, 0);
     if (sorts) want_scratch(n, vp__lib_sort_scratch(&in, w->p.axis));
 }
@@ -229,87 +227,6 @@ static void axis_piece(vp__node *n, int64_t i, vp__core *core) {
 
 static const vp__work axis_work = {
     .size = size_like_input, .begin = axis_begin, .piece = axis_piece, .deinit = deinit};
-
-/* --- Fourier transforms ------------------------------------------------------------------ */
-
-vp__error *vp__fft_dims(const vp__lib_params *p, int ndim, const int64_t *dims,
-                        const char *name, const char *where, int64_t *length,
-                        int64_t *result) {
-    int64_t n = p->length, given = dims[p->axis];
-    if (n == 0) n = p->kind == VP__LIB_IRFFT ? 2 * (given - 1) : given;
-    if (n < 1) {
-        char text[200];
-        return vp__error_new(VP_ERR_SHAPE, where,
-                             "%s: axis %d of shape %s has %lld element%s, which leaves "
-                             "nothing to transform; "
-                             "give the length, as in vp_%s(x, %d, n)",
-                             name, p->axis, vp__shape_text(text, sizeof text, ndim, dims),
-                             (long long)given, given == 1 ? "" : "s", name, p->axis);
-    }
-    memcpy(result, dims, (size_t)ndim * sizeof(int64_t));
-    result[p->axis] = p->kind == VP__LIB_RFFT ? n / 2 + 1 : n;
-    *length = n;
-    return NULL;
-}
-
-/* About what one lane takes; by its length alone. */
-static double fft_lane_ns(int64_t length) {
-    return 20 + 0.15 * (double)length * log2((double)length + 1);
-}
-
-static vp__error *fft_no_memory(const vp__node *n) {
-    char text[200];
-    return vp__error_new(VP_ERR_MEMORY, n->where,
-                         "%s: out of memory for the transform of shape %s", n->name,
-                         vp__shape_text(text, sizeof text, n->ndim, n->dims));
-}
-
-static vp__error *fft_size(vp__node *n) {
-    payload *w = n->payload;
-    vp__error *e = vp__fft_dims(&w->p, n->ndim, n->in[0].dims, n->name, n->where,
-                                &w->length, n->dims);
-    if (e) return e;
-    vp__library_layout(n);
-    n->estimate =
-        500 + (float)(fft_lane_ns(w->length) * (double)other_axes(n, w->p.axis));
-    return NULL;
-}
-
-static void fft_begin(vp__node *n) {
-    payload *w = n->payload;
-    int64_t lanes = other_axes(n, w->p.axis);
-    if (lanes == 0) return;
-    n->pieces = pieces_for(fft_lane_ns(w->length) * (double)lanes, lanes);
-    bool real = vp__dtype[n->in[0].dtype].cls == VP__CLASS_F;
-    bool single = n->in[0].dtype == VP_F32 || n->in[0].dtype == VP_C64;
-    vp__fft_kind kind = VP__FFT_HALF;
-    if (w->p.kind == VP__LIB_FFT) kind = real ? VP__FFT_WHOLE : VP__FFT_FORWARD;
-    if (w->p.kind == VP__LIB_IFFT)
-        kind = real ? VP__FFT_WHOLE_BACKWARD : VP__FFT_BACKWARD;
-    if (w->p.kind == VP__LIB_IRFFT) kind = VP__FFT_REAL;
-    w->plan = vp__lib_fft_plan(kind, single, w->length);
-    if (!w->plan) vp__node_fail(n, fft_no_memory(n));
-}
-
-/* Scratch comes with each piece, so that all that one thread runs have the same, which is
- * in its cache. */
-static void fft_piece(vp__node *n, int64_t i, vp__core *core) {
-    (void)core;
-    payload *w = n->payload;
-    if (!w->plan) return;
-    vp__view out = output_view(n), in = input_view(n, 0);
-    size_t bytes = vp__lib_fft_scratch(w->plan, &out, &in, w->p.axis);
-    void *scratch = vp__pool_alloc(bytes);
-    if (!scratch) {
-        vp__node_fail(n, fft_no_memory(n));
-        return;
-    }
-    vp__lib_fft(w->plan, &out, &in, w->p.axis, i, n->pieces, scratch);
-    vp__pool_free(scratch, bytes);
-}
-
-static const vp__work fft_work = {
-    .size = fft_size, .begin = fft_begin, .piece = fft_piece, .deinit = deinit};
 
 /* --- find ------------------------------------------------------------------------------ */
 
@@ -473,7 +390,8 @@ static void gather_begin(vp__node *n) {
         return;
     }
     int64_t count = vp__shape_count(n->ndim, n->dims, 1);
-    n->pieces = pieces_for((double)count, vp__shape_count(f.index_ndim, f.index_dims, 1));
+    n->pieces =
+        vp__library_pieces((double)count, vp__shape_count(f.index_ndim, f.index_dims, 1));
 }
 
 static void gather_piece(vp__node *n, int64_t i, vp__core *core) {
@@ -732,7 +650,7 @@ const vp__work *vp__library_work(vp__lib_kind kind) {
     case VP__LIB_FFT:
     case VP__LIB_IFFT:
     case VP__LIB_RFFT:
-    case VP__LIB_IRFFT: return &fft_work;
+    case VP__LIB_IRFFT: return &vp__library_fft_work;
     case VP__LIB_KINDS: break;
     }
     return NULL;
