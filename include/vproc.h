@@ -836,6 +836,27 @@ enum { VP__MEAN = 1000, VP__VAR, VP__STD };
 enum { VP__CUMSUM, VP__CUMPROD, VP__SORT, VP__ARGSORT };
 VP_API vp_expr vp__along(const char *where, vp_operand x, int axis, int what);
 
+/* Discrete Fourier transform along an axis, and its inverse, which is divided by the length:
+ * vp_fft(x, axis). With a length, vp_fft(x, axis, n), the axis is cut or zeros follow it.
+ * Results are complex64 for float32 and complex64, else complex128. Of real x, the second
+ * half of vp_fft mirrors the first: exactly its conjugate. */
+#define vp_fft(...) VP__FOURIER(VP__FFT, __VA_ARGS__)
+#define vp_ifft(...) VP__FOURIER(VP__IFFT, __VA_ARGS__)
+/* The same of real x, only the first n / 2 + 1 numbers; and the real array that has these,
+ * of length 2 (m - 1) unless one is given. That ignores the imaginary part of the first
+ * number and, where the length is even, of the last. */
+#define vp_rfft(...) VP__FOURIER(VP__RFFT, __VA_ARGS__)
+#define vp_irfft(...) VP__FOURIER(VP__IRFFT, __VA_ARGS__)
+enum { VP__FFT, VP__IFFT, VP__RFFT, VP__IRFFT };
+VP_API vp_expr vp__fourier(int what, const char *where, vp_operand x, int axis,
+                           const int64_t *length);
+#define VP__FOURIER(what, ...)                                                                \
+    VP__JOIN(VP__FOURIER, VP__COUNT(__VA_ARGS__))(what, VP_HERE, __VA_ARGS__)
+#define VP__FOURIER2(what, here, x, axis)                                                     \
+    vp__fourier(what, here, VP__IN(x), axis, (const int64_t *)0)
+#define VP__FOURIER3(what, here, x, axis, n)                                                  \
+    vp__fourier(what, here, VP__IN(x), axis, VP__LIST(int64_t, VP__INT64(n)))
+
 /* Matrix product over the last two axes, others broadcast; vectors as NumPy's matmul. */
 #define vp_matmul(a, b) vp__matmul(VP_HERE, VP__IN(a), VP__IN(b))
 VP_API vp_expr vp__matmul(const char *where, vp_operand a, vp_operand b);

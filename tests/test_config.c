@@ -24,6 +24,7 @@ static vp__config with(const char *name, const char *value) {
     unsetenv("VP_SYNC");
     unsetenv("VP_INLINE");
     unsetenv("VP_BLAS");
+    unsetenv("VP_FFTW");
     unsetenv("VP_CACHE");
     unsetenv("VP_CACHE_SIZE");
     unsetenv("VP_MATH");
@@ -39,7 +40,7 @@ VP_TEST(defaults) {
     vp__config config = with(NULL, NULL);
     VP_CHECK_EQ(config.threads, config.cores);
     VP_CHECK_GE(config.cores, 1);
-    VP_CHECK(!config.sync && config.inline_nodes && config.blas);
+    VP_CHECK(!config.sync && config.inline_nodes && config.blas && config.fftw);
     VP_CHECK(!config.accurate);
     VP_CHECK_EQ(config.memory, config.memory_all / 10 * 6);
     VP_CHECK_GT(config.memory, 0);
@@ -54,6 +55,7 @@ VP_TEST(good_values) {
     VP_CHECK(!with("VP_SYNC", "0").sync);
     VP_CHECK(!with("VP_INLINE", "0").inline_nodes);
     VP_CHECK(!with("VP_BLAS", "off").blas);
+    VP_CHECK(!with("VP_FFTW", "0").fftw);
     VP_CHECK(with("VP_MATH", "accurate").accurate);
     VP_CHECK(!with("VP_MATH", "fast").accurate);
     VP_CHECK_EQ(with("VP_MEMORY", "12345").memory, 12345);

@@ -49,6 +49,11 @@ need "check" clang-tidy clang-tidy
 # Matrix products use OpenBLAS when it is there; the library opens it at run time.
 has_file /usr/lib/*/libopenblas.so.0 /usr/lib*/libopenblas*.so.0 \
     /usr/local/lib/libopenblas*.so.0 || optional+=(libopenblas0-pthread)
+# Fourier transforms use FFTW for some lengths, likewise.
+has_file /usr/lib/*/libfftw3.so.3 /usr/lib*/libfftw3.so.3 /usr/local/lib/libfftw3.so.3 ||
+    optional+=(libfftw3-double3)
+has_file /usr/lib/*/libfftw3f.so.3 /usr/lib*/libfftw3f.so.3 /usr/local/lib/libfftw3f.so.3 ||
+    optional+=(libfftw3-single3)
 # Native kernels are compiled by a plug-in on LLVM; without it the base kernels do it all.
 has_file /usr/lib/llvm-1[5-9]/include/llvm-c/Core.h /usr/lib/llvm-[2-9]?/include/llvm-c/Core.h ||
     optional+=(llvm-19-dev)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scans, sorts and matrix products.
+ * Scans, sorts, Fourier transforms and matrix products.
  */
 #include <string.h>
 
@@ -30,6 +30,65 @@ vp_expr vp__along(const char *where, vp_operand x, int axis, int what) {
     int ndim = e->ndim;
     bool late = e->late;
     memcpy(dims, e->dims, (size_t)ndim * sizeof(int64_t));
+    vp__value v;
+    vp__library_issue(&p, result, 1, &e, ndim, late ? NULL : dims, names[what], where,
+                      &v);
+    return vp__give(vp__value_expr(&v, where));
+}
+
+/* The type a transform takes: its operand's, or the nearest inexact one. */
+static vp_dtype fourier_type(int what, vp_dtype t) {
+    bool single = t == VP_F32 || t == VP_C64;
+    bool complex = vp__dtype[t].cls == VP__CLASS_C || what == VP__IRFFT;
+    if (single) return complex ? VP_C64 : VP_F32;
+    return complex ? VP_C128 : VP_F64;
+}
+
+vp_expr vp__fourier(int what, const char *where, vp_operand x, int axis,
+                    const int64_t *length) {
+    static const char *const names[] = {"fft", "ifft", "rfft", "irfft"};
+    static const vp__lib_kind kinds[] = {VP__LIB_FFT, VP__LIB_IFFT, VP__LIB_RFFT,
+                                         VP__LIB_IRFFT};
+    vp__expr *e = vp__operand(x, where);
+    if (e->kind == VP__EXPR_POISON) return vp__give(e);
+    vp__error *error = NULL;
+    if (what < 0 || what > VP__IRFFT)
+        error = vp__error_new(VP_ERR_VALUE, where, "no such operation");
+    else if (e->ndim == 0)
+        error = vp__error_new(VP_ERR_SHAPE, where,
+                              "%s: an operand of shape () has no axis to transform",
+                              names[what]);
+    else
+        error = vp__axis_check(&axis, e->ndim, names[what], where);
+    if (!error && length && *length < 1)
+        error =
+            vp__error_new(VP_ERR_VALUE, where,
+                          "%s: the length %lld is not a length; it must be at least 1",
+                          names[what], (long long)*length);
+    if (!error && what == VP__RFFT && vp__dtype[e->dtype].cls == VP__CLASS_C)
+        error = vp__error_new(VP_ERR_TYPE, where,
+                              "rfft: takes real elements, not %s; use vp_fft",
+                              vp__dtype[e->dtype].name);
+    if (error) return vp__give(vp__refuse(1, &e, where, error));
+    vp_dtype taken = fourier_type(what, (vp_dtype)e->dtype);
+    vp_dtype result = taken;
+    if (what == VP__IRFFT)
+        result = taken == VP_C64 ? VP_F32 : VP_F64;
+    else if (vp__dtype[taken].cls == VP__CLASS_F)
+        result = taken == VP_F32 ? VP_C64 : VP_C128;
+    e = vp__as_leaf(vp__build_cast(e, taken, where));
+    if (e->kind == VP__EXPR_POISON) return vp__give(e);
+    vp__lib_params p = {.kind = kinds[what],
+                        .axis = axis,
+                        .length = length ? *length : 0,
+                        .order = VP__ORDER_KEEP};
+    int64_t dims[VP__MAXDIM], n;
+    int ndim = e->ndim;
+    bool late = e->late;
+    if (!late) {
+        error = vp__fft_dims(&p, ndim, e->dims, names[what], where, &n, dims);
+        if (error) return vp__give(vp__refuse(1, &e, where, error));
+    }
     vp__value v;
     vp__library_issue(&p, result, 1, &e, ndim, late ? NULL : dims, names[what], where,
                       &v);

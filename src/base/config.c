@@ -189,6 +189,7 @@ void vp__config_read(vp__config *out) {
     out->isa = value_of("VP_ISA");
     out->accurate = read_math();
     out->blas = read_flag("VP_BLAS", true);
+    out->fftw = read_flag("VP_FFTW", true);
     read_cache(out);
     out->jit = read_jit();
     out->llvm = secure_value_of("VP_LLVM");

@@ -44,6 +44,7 @@ typedef struct {
     const char *isa;    /* VP_ISA: which base kernels; NULL: the best this CPU has */
     bool accurate;      /* VP_MATH: "accurate", or "fast", which is the default */
     bool blas;          /* VP_BLAS: matrix products may use OpenBLAS; default true */
+    bool fftw;          /* VP_FFTW: Fourier transforms may use FFTW; default true */
     /* VP_CACHE: the folder of compiled kernels, "" when there shall be none; NULL: the
      * user's, in cache_home or else home. A program that runs with more rights than its
      * user has (set-user-ID) believes none of the three and has no cache. */

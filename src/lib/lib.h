@@ -73,4 +73,35 @@ int64_t vp__lib_matmul_parts(int64_t m, int64_t n, int64_t k, vp_dtype t);
 size_t vp__lib_matmul_scratch(const vp__view *out, const vp__view *a,
                               const vp__view *b); /* per part */
 
+/* Fourier transforms along `axis`, of elements of type float32, float64, complex64 or
+ * complex128 that out and in share but for being complex. kind says what goes in and comes
+ * out; the inverse ones are divided by n. Of in's lanes as many elements are used as the
+ * transform takes, and zeros follow those that are too short. Parts split the other axes.
+ *
+ * A plan is everything about a length that takes time to find out. Plans are kept and
+ * shared, up to a limit; they may be used by any number of threads, and must be given
+ * back. NULL without memory. They are what allocates here: the transform itself has its
+ * scratch alone. */
+typedef enum {
+    VP__FFT_FORWARD,  /* n complex to n complex */
+    VP__FFT_BACKWARD, /* the same, inverse */
+    VP__FFT_HALF,     /* n real to the first n / 2 + 1 complex */
+    VP__FFT_WHOLE,    /* n real to n complex, the second half mirrored */
+    VP__FFT_WHOLE_BACKWARD,
+    VP__FFT_REAL, /* n / 2 + 1 complex to n real, inverse */
+    VP__FFT_KINDS
+} vp__fft_kind;
+typedef struct vp__fft_plan vp__fft_plan;
+
+vp__fft_plan *vp__lib_fft_plan(vp__fft_kind kind, bool single, int64_t n);
+void vp__lib_fft_release(vp__fft_plan *plan);
+size_t vp__lib_fft_scratch(const vp__fft_plan *plan, const vp__view *out,
+                           const vp__view *in, int axis); /* per part */
+void vp__lib_fft(const vp__fft_plan *plan, const vp__view *out, const vp__view *in,
+                 int axis, int64_t part, int64_t parts, void *scratch);
+
+/* Gets ready for forks. Called once, before whoever stops threads that may be here registers
+ * for forks: handlers run in the reverse order. */
+void vp__lib_fft_init(void);
+
 #endif

@@ -12,6 +12,9 @@
 
 #include "array/dtype.h"
 
+struct vp__fft_plan;
+struct vp__fft_lanes;
+
 /* A group of lanes to scan: n steps along the axis, strides in bytes. */
 typedef struct {
     char *out;
@@ -73,6 +76,9 @@ typedef struct {
      * way quicker than the caller's, as for long sequences. */
     bool (*sort)(void *out, const void *in, int64_t n, vp_dtype t, void *scratch);
     bool (*argsort)(int64_t *out, const void *in, int64_t n, vp_dtype t, void *scratch);
+
+    /* Transforms a group of lanes; see fft.h. */
+    void (*fft)(const struct vp__fft_plan *plan, const struct vp__fft_lanes *lanes);
 } vp__loops;
 
 const vp__loops *vp__loops_get(void);
@@ -90,7 +96,8 @@ const vp__loops *vp__loops_get(void);
     extern const vp__scan_fn vp__loops_scan_across_##isa[2][VP__NDTYPES];                \
     extern const vp__product_fn vp__loops_product_##isa[VP__NDTYPES];                    \
     bool vp__loops_sort_##isa(void *, const void *, int64_t, vp_dtype, void *);          \
-    bool vp__loops_argsort_##isa(int64_t *, const void *, int64_t, vp_dtype, void *);
+    bool vp__loops_argsort_##isa(int64_t *, const void *, int64_t, vp_dtype, void *);    \
+    void vp__loops_fft_##isa(const struct vp__fft_plan *, const struct vp__fft_lanes *);
 
 /* Inside loops_*.c: the name of something for the instruction set being compiled. */
 #ifdef VP_ISA

@@ -2,7 +2,7 @@
  *
  * Moving elements between two layouts. Rows go through memcpy or the gather and scatter
  * kernels; planes whose two sides disagree about order are cut into tiles in which each
- * cache line is read and written once. Elements of four and eight bytes, where
+ * cache line is read and written once. Elements of four, eight and sixteen bytes, where
  * transposing matters most, are turned in registers.
  */
 #include "lib/move.h"
@@ -82,7 +82,14 @@ static void turn_block4(char *out, int64_t out_row, const char *in, int64_t in_c
             turn4(out + r * out_row + c * 4, out_row, in + c * in_col + r * 4, in_col);
 }
 
-/* Rows of out are contiguous and so are columns of in, elements have 4 or 8 bytes. */
+static void turn_block16(char *out, int64_t out_row, const char *in, int64_t in_col) {
+    for (int r = 0; r < 4; r++)
+        for (int c = 0; c < 4; c++)
+            *(pair *)(out + r * out_row + c * 16) =
+                *(const pair *)(in + c * in_col + r * 16);
+}
+
+/* Rows of out are contiguous and so are columns of in, elements have 4, 8 or 16 bytes. */
 static void transpose(const vp__plane *p, int size) {
     int64_t side = 64 / size;
     for (int64_t r0 = 0; r0 < p->rows; r0 += TILE) {
@@ -94,7 +101,9 @@ static void transpose(const vp__plane *p, int size) {
                 for (int64_t c = c0; c < cb; c += side) {
                     char *out = p->out + r * p->out_row + c * size;
                     const char *in = p->in + c * p->in_col + r * size;
-                    if (size == 8)
+                    if (size == 16)
+                        turn_block16(out, p->out_row, in, p->in_col);
+                    else if (size == 8)
                         turn_block8(out, p->out_row, in, p->in_col);
                     else
                         turn_block4(out, p->out_row, in, p->in_col);
@@ -150,7 +159,7 @@ void vp__move_plane(const vp__plane *p, int size) {
         move_tiles(p, p->rows, p->cols, size);
         return;
     }
-    if (p->out_col == size && p->in_row == size && (size == 4 || size == 8))
+    if (p->out_col == size && p->in_row == size && size >= 4)
         transpose(p, size);
     else
         move_tiles(p, TILE, TILE, size);

@@ -35,6 +35,9 @@ static bool is_small(const vp__node *n) {
         if (n->in[i].late) return false;
         elements += vp__shape_count(n->in[i].ndim, n->in[i].dims, 1);
     }
+    /* A short lane may be transformed at a great length. */
+    if (n->work == &vp__library_fft_work)
+        elements += vp__shape_count(n->ndim, n->dims, 1);
     return elements <= vp__tuning.inline_elements &&
            n->work != vp__library_work(VP__LIB_MATMUL);
 }

@@ -24,6 +24,10 @@ typedef enum {
     VP__LIB_CONCATENATE,
     VP__LIB_MATMUL,
     VP__LIB_GENERATE,
+    VP__LIB_FFT,
+    VP__LIB_IFFT,
+    VP__LIB_RFFT,  /* real in, the first half out */
+    VP__LIB_IRFFT, /* the other way round */
     VP__LIB_KINDS
 } vp__lib_kind;
 
@@ -36,6 +40,7 @@ typedef enum { VP__ORDER_C, VP__ORDER_F, VP__ORDER_KEEP } vp__order;
 typedef struct {
     vp__lib_kind kind;
     int axis;
+    int64_t length;         /* FFT and its kin: 0 when the operand's shape decides */
     const vp__viewop *view; /* VIEW; copied */
     vp__order order;        /* of the result's storage */
     /* GENERATE: element number i in storage order (or i, j for eye) is start + step * i. */
@@ -66,6 +71,12 @@ vp__error *vp__library_put(const vp__lib_params *p, const vp__target *t,
 
 /* Copies all of one storage to another of the same size, failures included. */
 bool vp__copy_storage(vp__storage *to, vp__storage *from, const char *where);
+
+/* The length of a Fourier transform of an operand of these dims, and the dims of its result;
+ * an error when there is none. */
+vp__error *vp__fft_dims(const vp__lib_params *p, int ndim, const int64_t *dims,
+                        const char *name, const char *where, int64_t *length,
+                        int64_t *result);
 
 /* The dims of a gather's result; an error when the index shapes do not broadcast. */
 vp__error *vp__gather_dims(const vp__lib_params *p, int base_ndim,

@@ -27,13 +27,15 @@ typedef struct {
 } view_payload;
 
 size_t vp__library_payload(vp__lib_kind kind) {
+    if (vp__library_work(kind) == &vp__library_fft_work) return vp__library_fft_payload();
     return kind == VP__LIB_VIEW ? sizeof(view_payload) : sizeof(payload);
 }
 
+/* Every payload begins with the parameters. */
 void vp__library_set(vp__node *n, const vp__lib_params *p) {
-    payload *w = n->payload;
-    memset(w, 0, sizeof *w);
-    w->p = *p;
+    memset(n->payload, 0,
+           p->kind == VP__LIB_VIEW ? sizeof(payload) : vp__library_payload(p->kind));
+    *(vp__lib_params *)n->payload = *p;
     if (p->kind == VP__LIB_VIEW) ((view_payload *)n->payload)->op = *p->view;
     n->estimate = 500;
 }
@@ -57,8 +59,7 @@ static int64_t count_of(const vp__input *in) {
     return vp__shape_count(in->ndim, in->dims, 1);
 }
 
-/* How many pieces work of about `ns` nanoseconds is worth, at most `most`. */
-static int64_t pieces_for(double ns, int64_t most) {
+int64_t vp__library_pieces(double ns, int64_t most) {
     int64_t pieces = (int64_t)(ns / (double)vp__tuning.piece_ns);
     if (pieces > most) pieces = most;
     return pieces < 1 || vp__placeable == 1 ? 1 : pieces;
@@ -91,11 +92,11 @@ static bool prefers_columns(const vp__input *in) {
 }
 
 void vp__library_layout(vp__node *n) {
-    const payload *w = n->payload;
+    const vp__lib_params *p = n->payload;
     int size = vp__dtype[n->dtype].size;
-    bool columns = w->p.order == VP__ORDER_F;
-    if (w->p.order == VP__ORDER_KEEP) {
-        int operands = w->p.kind == VP__LIB_CONCATENATE ? n->ninputs : 1;
+    bool columns = p->order == VP__ORDER_F;
+    if (p->order == VP__ORDER_KEEP) {
+        int operands = p->kind == VP__LIB_CONCATENATE ? n->ninputs : 1;
         if (operands > VP__SEGMENT_LEAVES) operands = VP__SEGMENT_LEAVES;
         if (n->ndim == n->in[0].ndim) {
             const int64_t *strides[VP__SEGMENT_LEAVES];
@@ -120,7 +121,7 @@ static vp__error *size_like_input(vp__node *n) {
 
 static void copy_begin(vp__node *n) {
     int64_t count = vp__shape_count(n->ndim, n->dims, 1);
-    n->pieces = pieces_for((double)count, n->ndim && n->dims[0] > 1 ? 64 : 1);
+    n->pieces = vp__library_pieces((double)count, n->ndim && n->dims[0] > 1 ? 64 : 1);
 }
 
 static void copy_piece(vp__node *n, int64_t i, vp__core *core) {
@@ -192,7 +193,7 @@ static const vp__work view_work = {
 
 /* --- along an axis --------------------------------------------------------------------- */
 
-static int64_t other_axes(const vp__node *n, int axis) {
+int64_t vp__library_other_axes(const vp__node *n, int axis) {
     int64_t count = 1;
     for (int i = 0; i < n->ndim; i++)
         if (i != axis) count *= n->dims[i];
@@ -203,7 +204,8 @@ static void axis_begin(vp__node *n) {
     payload *w = n->payload;
     int64_t count = vp__shape_count(n->ndim, n->dims, 1);
     bool sorts = w->p.kind == VP__LIB_SORT || w->p.kind == VP__LIB_ARGSORT;
-    n->pieces = pieces_for((double)count * (sorts ? 20 : 1), other_axes(n, w->p.axis));
+    n->pieces = vp__library_pieces((double)count * (sorts ? 20 : 1),
+                                   vp__library_other_axes(n, w->p.axis));
     vp__view in = input_view(n, 0);
     if (sorts) want_scratch(n, vp__lib_sort_scratch(&in, w->p.axis));
 }
@@ -388,7 +390,8 @@ static void gather_begin(vp__node *n) {
         return;
     }
     int64_t count = vp__shape_count(n->ndim, n->dims, 1);
-    n->pieces = pieces_for((double)count, vp__shape_count(f.index_ndim, f.index_dims, 1));
+    n->pieces =
+        vp__library_pieces((double)count, vp__shape_count(f.index_ndim, f.index_dims, 1));
 }
 
 static void gather_piece(vp__node *n, int64_t i, vp__core *core) {
@@ -644,6 +647,10 @@ const vp__work *vp__library_work(vp__lib_kind kind) {
     case VP__LIB_CONCATENATE: return &concatenate_work;
     case VP__LIB_MATMUL: return &matmul_work;
     case VP__LIB_GENERATE: return &generate_work;
+    case VP__LIB_FFT:
+    case VP__LIB_IFFT:
+    case VP__LIB_RFFT:
+    case VP__LIB_IRFFT: return &vp__library_fft_work;
     case VP__LIB_KINDS: break;
     }
     return NULL;

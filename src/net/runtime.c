@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "jit/native.h"
+#include "lib/lib.h"
 #include "net/net.h"
 #include "ops/kernels.h"
 #include "trace/trace.h"
@@ -50,10 +51,11 @@ static void init(void) {
         atomic_store_explicit(&c->used, i > 0, memory_order_relaxed);
     }
     /* Handlers run before a fork in the reverse order of their registration: the pool's, which
-     * registers with its first use, and those of native code must lock after our workers
-     * have gone. */
+     * registers with its first use, those of native code and of Fourier transforms must lock
+     * after our workers have gone. */
     vp__pool_free(vp__pool_alloc(64), 64);
     vp__native_init();
+    vp__lib_fft_init();
     pthread_atfork(before_fork, after_fork, in_child);
 }
 

@@ -150,14 +150,14 @@ static const struct {
     bool (*step)(fuzz_gen *g);
     int weight;
 } steps[] = {
-    {fuzz_step_op, 240},      {fuzz_step_reduce, 80},  {fuzz_step_put, 110},
+    {fuzz_step_op, 225},      {fuzz_step_reduce, 80},  {fuzz_step_put, 110},
     {fuzz_step_put_self, 45}, {fuzz_step_get, 75},     {step_let, 110},
     {fuzz_step_view, 50},     {step_set, 35},          {step_drop, 20},
     {fuzz_step_create, 45},   {fuzz_step_cast, 15},    {fuzz_step_along, 25},
     {fuzz_step_matmul, 15},   {fuzz_step_reshape, 20}, {fuzz_step_axes, 30},
     {fuzz_step_join, 15},     {fuzz_step_repeat, 10},  {fuzz_step_take, 15},
     {fuzz_step_find, 20},     {step_scope, 20},        {step_observe, 30},
-    {step_gate, 20},
+    {step_gate, 20},          {fuzz_step_fourier, 15},
 };
 
 static void take_step(fuzz_gen *g) {

@@ -278,6 +278,46 @@ bool fuzz_step_along(fuzz_gen *g) {
     return true;
 }
 
+/* The length of the transformed axis becomes n, which is known only if the axis is. */
+bool fuzz_step_fourier(fuzz_gen *g) {
+    int x = fuzz_pick_or_make(g, FUZZ_ANY);
+    fuzz_shape s = fuzz_shape_of(&g->v[x]);
+    if (s.ndim == 0 && !fuzz_oops(g)) return false;
+    vp_dtype t = (vp_dtype)g->v[x].dtype;
+    bool single = t == VP_F32 || t == VP_C64;
+    int what = fuzz_below(&g->r, 4), axis = s.ndim ? fuzz_below(&g->r, s.ndim) : 0;
+    bool given = fuzz_chance(&g->r, 40);
+    int64_t n = given ? 1 + fuzz_below(&g->r, 40) : s.ndim ? s.dims[axis] : 0;
+    if (fuzz_oops(g) && given) n = -fuzz_below(&g->r, 2);
+    int64_t length = n;
+    if (!given && what == VP__IRFFT) n = 2 * (n - 1);
+    if (n < 1) s.bad = true;
+    if (what == VP__RFFT && vp__dtype[t].cls == VP__CLASS_C) {
+        if (!fuzz_oops(g)) return false;
+        s.bad = true;
+    }
+    if (s.ndim && !s.bad) s.dims[axis] = what == VP__RFFT ? n / 2 + 1 : n;
+    if (!fuzz_is_modest(g, &s)) return false;
+    fuzz_operand o = fuzz_use(g, x);
+    fuzz_instruction *f = fuzz_add(g, FUZZ_FOURIER);
+    f->op = what;
+    f->in[0] = o;
+    f->nin = 1;
+    f->flag = given;
+    f->low = length;
+    if (fuzz_oops(g) || s.ndim == 0) {
+        axis = s.ndim + 1;
+        s.bad = true;
+    } else if (fuzz_chance(&g->r, 20)) {
+        axis -= s.ndim;
+    }
+    f->axes[0] = (int8_t)axis;
+    vp_dtype result = single ? VP_C64 : VP_C128;
+    if (what == VP__IRFFT) result = single ? VP_F32 : VP_F64;
+    fuzz_define(g, result, &s);
+    return true;
+}
+
 bool fuzz_step_matmul(fuzz_gen *g) {
     int x = fuzz_pick_or_make(g, FUZZ_ANY);
     fuzz_shape a = fuzz_shape_of(&g->v[x]);

@@ -83,6 +83,7 @@ bool fuzz_step_op(fuzz_gen *g);
 bool fuzz_step_cast(fuzz_gen *g);
 bool fuzz_step_reduce(fuzz_gen *g);
 bool fuzz_step_along(fuzz_gen *g);
+bool fuzz_step_fourier(fuzz_gen *g);
 bool fuzz_step_matmul(fuzz_gen *g);
 bool fuzz_step_reshape(fuzz_gen *g);
 bool fuzz_step_axes(fuzz_gen *g);

@@ -133,6 +133,7 @@ static void print_elements(const fuzz_instruction *in) {
 
 static void print_call(const fuzz_instruction *in) {
     static const char *const along[] = {"cumsum", "cumprod", "sort", "argsort"};
+    static const char *const fourier[] = {"fft", "ifft", "rfft", "irfft"};
     static const char *const composed[] = {"mean", "var", "std"};
     switch ((fuzz_kind)in->kind) {
     case FUZZ_FROM:
@@ -203,6 +204,13 @@ static void print_call(const fuzz_instruction *in) {
         printf("vp_%s(", along[in->op]);
         print_operands(in);
         printf(", %d)", in->axes[0]);
+        break;
+    case FUZZ_FOURIER:
+        printf("vp_%s(", fourier[in->op]);
+        print_operands(in);
+        printf(", %d", in->axes[0]);
+        if (in->flag) printf(", %lld", (long long)in->low);
+        printf(")");
         break;
     case FUZZ_MATMUL:
         printf("vp_matmul(");

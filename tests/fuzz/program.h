@@ -29,7 +29,7 @@ enum {
     KIND(FROM, 'e') KIND(FULL, 'e') KIND(ARANGE, 'e') KIND(LINSPACE, 'e')               \
     KIND(EYE, 'e') KIND(COUNTER, 'e') KIND(EMPTY, 'a') KIND(BORROW, 'a')                \
     KIND(OP, 'e') KIND(CAST, 'e') KIND(REDUCE, 'e') KIND(ALONG, 'e')                    \
-    KIND(MATMUL, 'e') KIND(RESHAPE, 'e') KIND(PERMUTE, 'e') KIND(BROADCAST, 'e')        \
+    KIND(FOURIER, 'e') KIND(MATMUL, 'e') KIND(RESHAPE, 'e') KIND(PERMUTE, 'e') KIND(BROADCAST, 'e')        \
     KIND(SQUEEZE, 'e') KIND(EXPAND, 'e') KIND(FLIP, 'e') KIND(JOIN, 'e')                \
     KIND(TILE, 'e') KIND(REPEAT, 'e') KIND(GET, 'e') KIND(TAKE, 'e') KIND(FIND, 'e')    \
     KIND(LET, 'a') KIND(VIEW, 'a') KIND(SET, 0) KIND(PUT, 0) KIND(DROP, 0)              \
@@ -69,16 +69,17 @@ typedef struct {
     /* FROM: no values outside the range. FIND: flat. JOIN: stack. REDUCE: keepdims.
      * BORROW: writable. GATE: the size is held back too. EMPTY: written in two halves. */
     bool flag;
-    bool late;    /* it waits for the size of an operand that may come late */
-    int op;       /* a row, a reduction, or what ALONG does; BORROW: its strides */
-    int8_t ndim;  /* of the shape */
+    bool late;   /* it waits for the size of an operand that may come late */
+    int op;      /* a row, a reduction, what ALONG or FOURIER does; BORROW: its strides */
+    int8_t ndim; /* of the shape */
     int8_t naxes; /* -1: every axis */
     int8_t nin, nitems;
     int8_t axes[FUZZ_DIMS];
     int64_t dims[FUZZ_DIMS];
-    int64_t low, high; /* FROM, BORROW: the range of whole values; REPEAT, EYE: counts */
-    double x[3];       /* ARANGE, LINSPACE, COUNTER: their numbers */
-    uint64_t seed;     /* FROM, BORROW: of the elements */
+    /* FROM, BORROW: the range of whole values; REPEAT, EYE: counts; FOURIER: the length */
+    int64_t low, high;
+    double x[3];   /* ARANGE, LINSPACE, COUNTER: their numbers */
+    uint64_t seed; /* FROM, BORROW: of the elements */
     fuzz_operand in[FUZZ_INPUTS];
     fuzz_item item[FUZZ_ITEMS];
 } fuzz_instruction;

@@ -317,6 +317,8 @@ static vp_expr compute(run *r, int i) {
     case FUZZ_REDUCE:
         return vp__reduce(in->op, where, x[0], axes(in), (vp_dtype)in->dtype, in->flag);
     case FUZZ_ALONG: return vp__along(where, x[0], in->axes[0], in->op);
+    case FUZZ_FOURIER:
+        return vp__fourier(in->op, where, x[0], in->axes[0], in->flag ? &in->low : NULL);
     case FUZZ_MATMUL: return vp__matmul(where, x[0], x[1]);
     case FUZZ_RESHAPE: return vp__reshape(where, x[0], shape(in));
     case FUZZ_PERMUTE: return vp__permute(where, x[0], axes(in));

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks library operations (sort, argsort, scans, find, indexing, products, copies)
+"""Checks library operations (sort, argsort, scans, find, indexing, products, Fourier
+transforms, copies)
 against NumPy on random arrays of every element type and layout.
 
     check_lib.py [--lib libvproc_lib.so] [--rounds 300] [--seed 1]
 
-Everything but complex running products and floating matrix products must agree bit for
-bit (any NaN is a NaN, and sort may order the two zeros)."""
+Everything but complex running products, floating matrix products and Fourier transforms
+must agree bit for bit (any NaN is a NaN, and sort may order the two zeros)."""
 
 import argparse
 import ctypes
@@ -47,6 +48,7 @@ class Checker:
         self.lib = ctypes.CDLL(path)
         self.lib.shim_count_true.restype = ctypes.c_int64
         self.lib.shim_gather.restype = self.lib.shim_scatter.restype = ctypes.c_bool
+        self.lib.shim_fft.restype = ctypes.c_bool
         self.random = np.random.default_rng(seed)
         self.failed = self.passed = 0
 
@@ -197,6 +199,38 @@ class Checker:
                      "complex128": 1e-10}.get(str(dtype), 0.0)
         self.same(out, a @ b, f"matmul {dtype} ({m}, {k}) @ ({k}, {n})", tolerance)
 
+    def transforms(self, dtype):
+        """fft, ifft, rfft and irfft along an axis, at its own length or another."""
+        if dtype.kind not in "fc":
+            return
+        r = self.random
+        x = self.array(dtype, self.shape(1))
+        axis = int(r.integers(x.ndim))
+        if x.shape[axis] == 0:
+            return
+        x[...] = np.clip(np.nan_to_num(x.real, posinf=2, neginf=-2), -9, 9)
+        if dtype.kind == "c":
+            x += 1j * r.standard_normal(x.shape).astype(x.real.dtype)
+        single = dtype in (np.dtype("float32"), np.dtype("complex64"))
+        real, number = DTYPES[9:11], DTYPES[11:13]
+        # What NumPy calls it, and vp__fft_kind by whether x is real.
+        names = {"fft": (0, 3), "ifft": (1, 4)}
+        names.update({"irfft": (5, 5)} if dtype.kind == "c" else {"rfft": (2, 2)})
+        for name, kinds in names.items():
+            n = x.shape[axis] if r.random() < 0.6 else int(r.integers(1, 500))
+            shape = list(x.shape)
+            shape[axis] = n // 2 + 1 if name == "rfft" else n
+            out = self.empty((real if name == "irfft" else number)[not single], shape)
+            ok = self.lib.shim_fft(ctypes.byref(View.of(out)), ctypes.byref(View.of(x)),
+                                   axis, ctypes.c_int64(n), kinds[dtype.kind == "f"],
+                                   self.parts())
+            expected = getattr(np.fft, name)(x, n, axis).astype(out.dtype)
+            size = np.abs(expected).max() if expected.size else 0
+            off = np.abs(out - expected).max() if expected.size else 0
+            bound = (2.0 ** -23 if single else 2.0 ** -52) * (4 + np.log2(n))
+            self.check(ok and off <= bound * max(size, 1e-30),
+                       f"{name} {dtype} {x.shape} axis {axis} n {n}: off by {off}")
+
 
 def find_library():
     root = pathlib.Path(__file__).resolve().parents[2]
@@ -222,6 +256,7 @@ def main():
         checker.finds()
         checker.indexing(dtype)
         checker.products(dtype)
+        checker.transforms(dtype)
     print(f"{checker.passed} passed, {checker.failed} failed")
     return checker.failed > 0
 

@@ -20,6 +20,8 @@ EXPORT bool shim_gather(const vp__view *out, const vp__view *base, const vp__fan
                         int64_t parts);
 EXPORT bool shim_scatter(const vp__view *base, const vp__view *in, const vp__fancy *f);
 EXPORT void shim_matmul(const vp__view *out, const vp__view *a, const vp__view *b);
+EXPORT bool shim_fft(const vp__view *out, const vp__view *in, int axis, int64_t n,
+                     int kind, int64_t parts);
 
 void shim_copy(const vp__view *out, const vp__view *in, int64_t parts) {
     for (int64_t part = 0; part < parts; part++) vp__lib_copy(out, in, part, parts);
@@ -68,6 +70,19 @@ bool shim_scatter(const vp__view *base, const vp__view *in, const vp__fancy *f) 
     int axis;
     if (!vp__lib_check_index(f, base, &bad, &axis)) return false;
     vp__lib_scatter(base, in, f);
+    return true;
+}
+
+bool shim_fft(const vp__view *out, const vp__view *in, int axis, int64_t n, int kind,
+              int64_t parts) {
+    bool single = in->dtype == VP_F32 || in->dtype == VP_C64;
+    vp__fft_plan *plan = vp__lib_fft_plan((vp__fft_kind)kind, single, n);
+    if (!plan) return false;
+    void *scratch = malloc(vp__lib_fft_scratch(plan, out, in, axis));
+    for (int64_t part = 0; part < parts; part++)
+        vp__lib_fft(plan, out, in, axis, part, parts, scratch);
+    free(scratch);
+    vp__lib_fft_release(plan);
     return true;
 }
 
