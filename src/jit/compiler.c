@@ -46,13 +46,6 @@ static const vp__machine *target_of(void) {
 
 bool vp__compiler_is_possible(void) { return target_of() != NULL; }
 
-/* Base kernels do all calls, a block at a time: see llvm/stages.c. */
-static bool has_call(int prim, int type) {
-    (void)prim;
-    (void)type;
-    return false;
-}
-
 /* --- what kernels call -------------------------------------------------------------- */
 
 static int find_type(const char *name) {
@@ -242,7 +235,7 @@ bool vp__compile(const vp__kernel *kernel, const vp__form *form, vp__compiled *o
                  char **message) {
     *out = (vp__compiled){0};
     vp__ir ir;
-    if (!vp__ir_lower(&ir, kernel, has_call)) {
+    if (!vp__ir_lower(&ir, kernel)) {
         *message = strdup("out of memory");
         return false;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing LLVM IR: lanes (lanes.c) are a kernel's body on one vector, loops (loops.c) what
- * goes around it.
+ * Writing LLVM IR: lanes (lanes.c) are a kernel's body on one vector, loops (loops.c,
+ * and reduce.c for reductions) what goes around it.
  *
  * What only a base kernel can do, sines and complex roots, is done a block at a time: the
  * body falls into stages, each a loop over a block on the stack, with the calls between

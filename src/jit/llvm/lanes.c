@@ -374,8 +374,6 @@ vp__lanes vp__emit_instr(vp__emitter *e, const vp__ir_instr *in) {
     case VP__IR_re: v = x; break;
     case VP__IR_im: v = arg[0].im; break;
     case VP__IR_leaf:
-    case VP__IR_call1:
-    case VP__IR_call2:
     case VP__IR_base1:
     case VP__IR_base2:
     case VP__IR_base3: /* loaded, not computed */
