@@ -129,7 +129,7 @@ static void start(void) {
     vp__clock_init();
     for (int i = 0; i < n; i++) {
         const double from = now_ms(), used = cpu_ms();
-        vp__native_want(&jobs[i].kernel, &jobs[i].form, 1e9);
+        vp__native_want(&jobs[i].kernel, &jobs[i].form, 1e9, NULL, NULL);
         vp__native_settle();
         wall[i] = now_ms() - from;
         cpu[i] = cpu_ms() - used;

@@ -24,7 +24,7 @@ typedef struct {
     int64_t chunk; /* elements of a flat piece */
     int64_t loop_out_strides[VP__MAXDIM];
     bool flat, at_once;
-    vp__native_fn code; /* of a flat one */
+    vp__code code; /* of a flat one */
 } payload;
 
 enum { ARENA_BYTES = 2048 };
@@ -81,9 +81,9 @@ static vp__error *run_part(const vp__part *p, void *const *data, char *out,
     vp__count(&core->counters.kernels, 1);
     vp__count(&core->counters.elements, (uint64_t)p->count);
     if (p->flat && (!strides || matches(p, loop))) {
-        vp__native_fn code = vp__exec_flat_code(&p->kernel, p->cost);
-        if (code)
-            vp__exec_flat_native(code, &p->kernel, data, out, p->count);
+        const vp__code code = vp__exec_flat_code(&p->kernel, p->cost, p->count);
+        if (code.fn)
+            vp__exec_flat_native(&code, &p->kernel, data, out, p->count);
         else
             vp__exec_flat(&p->kernel, data, out, p->count, core->scratch);
         return NULL;
@@ -172,11 +172,13 @@ static void open_part(vp__node *n) {
     int64_t wish = piece_elements(n, p), grain = vp__tuning.flat_grain;
     w->flat = p->flat && matches(p, w->loop_out_strides);
     if (w->flat) {
-        w->code = vp__exec_flat_code(&p->kernel, p->cost);
         w->chunk = wish < p->count ? (wish + grain - 1) / grain * grain
                                    : (p->count > 0 ? p->count : 1);
         n->pieces = (p->count + w->chunk - 1) / w->chunk;
         if (n->pieces == 0) n->pieces = 1;
+        w->code = vp__exec_flat_code(&p->kernel, p->cost,
+                                     n->pieces == 1 ? p->count : VP__UNKNOWN);
+        n->stage = w->code.fn ? w->code.stage : VP__STAGE_BASE;
         return;
     }
     vp__exec_args args;
@@ -190,6 +192,7 @@ static void open_part(vp__node *n) {
         if (!w->partial) goto no_memory;
     }
     n->pieces = vp__plan_pieces(w->plan);
+    n->stage = (uint8_t)vp__plan_stage(w->plan);
     if (n->pieces == 0) n->pieces = 1; /* an empty output: one piece that does nothing */
     return;
 no_memory:
@@ -233,8 +236,8 @@ static void piece(vp__node *n, int64_t i, vp__core *core) {
         int64_t count = p->count - first < w->chunk ? p->count - first : w->chunk;
         void *shifted[VP__KERNEL_LEAVES];
         shift(p, data, out, first, shifted, &out);
-        if (w->code)
-            vp__exec_flat_native(w->code, &p->kernel, shifted, out, count);
+        if (w->code.fn)
+            vp__exec_flat_native(&w->code, &p->kernel, shifted, out, count);
         else
             vp__exec_flat(&p->kernel, shifted, out, count, core->scratch);
     } else if (vp__plan_pieces(w->plan)) {

@@ -15,28 +15,69 @@ static LLVMBasicBlockRef new_block(vp__emitter *e) {
 
 static LLVMBasicBlockRef here(vp__emitter *e) { return LLVMGetInsertBlock(e->builder); }
 
-void vp__loop_begin(vp__emitter *e, vp__loop *l, LLVMValueRef start, LLVMValueRef end,
-                    int64_t step, int ncarried, const LLVMValueRef *first) {
+bool vp__emit_is_known(LLVMValueRef v, int64_t *number) {
+    if (!LLVMIsAConstantInt(v)) return false;
+    *number = LLVMConstIntGetSExtValue(v);
+    return true;
+}
+
+/* Starts a loop of at most `most` turns without one, if it is known to have no more. */
+static bool begin_written_out(vp__emitter *e, vp__loop *l, LLVMValueRef start,
+                              LLVMValueRef end, int64_t step, int64_t most) {
+    int64_t from, to;
+    l->left = 0;
+    if (!vp__emit_is_known(start, &from) || !vp__emit_is_known(end, &to) || from >= to)
+        return false;
+    const int64_t turns = (to - from + step - 1) / step;
+    if (turns > most) return false;
+    l->left = turns;
+    l->at = from;
+    l->i = vp__emit_int(e, from);
+    return true;
+}
+
+static void begin(vp__emitter *e, vp__loop *l, LLVMValueRef start, LLVMValueRef end,
+                  int64_t step, int ncarried, const LLVMValueRef *first, int64_t most) {
     LLVMBuilderRef b = e->builder;
+    l->step = vp__emit_int(e, step);
+    l->ncarried = ncarried;
+    for (int k = 0; k < ncarried; k++) l->first[k] = l->carried[k] = first[k];
+    if (begin_written_out(e, l, start, end, step, most)) return;
     l->before = here(e);
     l->body = new_block(e);
     l->after = new_block(e);
     l->end = end;
-    l->step = vp__emit_int(e, step);
-    l->ncarried = ncarried;
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, start, end, ""), l->body, l->after);
     LLVMPositionBuilderAtEnd(b, l->body);
     l->i = LLVMBuildPhi(b, vp__emit_i64(e), "");
     LLVMAddIncoming(l->i, &start, &l->before, 1);
     for (int k = 0; k < ncarried; k++) {
-        l->first[k] = first[k];
         l->carried[k] = LLVMBuildPhi(b, LLVMTypeOf(first[k]), "");
         LLVMAddIncoming(l->carried[k], &l->first[k], &l->before, 1);
     }
 }
 
-void vp__loop_end(vp__emitter *e, vp__loop *l, const LLVMValueRef *next) {
+void vp__loop_begin(vp__emitter *e, vp__loop *l, LLVMValueRef start, LLVMValueRef end,
+                    int64_t step, int ncarried, const LLVMValueRef *first) {
+    begin(e, l, start, end, step, ncarried, first, 1);
+}
+
+void vp__loop_begin_inner(vp__emitter *e, vp__loop *l, LLVMValueRef start,
+                          LLVMValueRef end, int64_t step, int ncarried,
+                          const LLVMValueRef *first) {
+    enum { TURNS = 8, INSTRS = 192 }; /* compiling takes longer the more is written */
+    const int64_t most = INSTRS / (e->ir->n + 1);
+    begin(e, l, start, end, step, ncarried, first, most < TURNS ? most + 1 : TURNS);
+}
+
+bool vp__loop_end(vp__emitter *e, vp__loop *l, const LLVMValueRef *next) {
     LLVMBuilderRef b = e->builder;
+    if (l->left > 0) {
+        for (int k = 0; k < l->ncarried; k++) l->carried[k] = next[k];
+        l->at += LLVMConstIntGetSExtValue(l->step);
+        l->i = vp__emit_int(e, l->at);
+        return --l->left > 0;
+    }
     LLVMBasicBlockRef latch = here(e);
     LLVMValueRef i = LLVMBuildAdd(b, l->i, l->step, "");
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, i, l->end, ""), l->body, l->after);
@@ -50,9 +91,13 @@ void vp__loop_end(vp__emitter *e, vp__loop *l, const LLVMValueRef *next) {
         LLVMAddIncoming(phi, &last, &latch, 1);
         l->carried[k] = phi;
     }
+    return false;
 }
 
 void vp__branch_begin(vp__emitter *e, vp__branch *f, LLVMValueRef condition) {
+    int64_t holds;
+    f->after = NULL;
+    if (vp__emit_is_known(condition, &holds) && holds) return;
     f->before = here(e);
     LLVMBasicBlockRef body = new_block(e);
     f->after = new_block(e);
@@ -63,6 +108,7 @@ void vp__branch_begin(vp__emitter *e, vp__branch *f, LLVMValueRef condition) {
 void vp__branch_end(vp__emitter *e, vp__branch *f, int n, LLVMValueRef *then,
                     const LLVMValueRef *otherwise) {
     LLVMBasicBlockRef last = here(e);
+    if (!f->after) return;
     LLVMBuildBr(e->builder, f->after);
     LLVMPositionBuilderAtEnd(e->builder, f->after);
     for (int i = 0; i < n; i++) {
@@ -91,19 +137,29 @@ static LLVMValueRef parameter(vp__emitter *e, unsigned k, int i, LLVMTypeRef typ
     return LLVMBuildLoad2(e->builder, type, at, "");
 }
 
-static void load_operands(vp__emitter *e, vp__operands *o) {
-    o->n = e->ir->nleaves + 1;
-    for (int i = 0; i < o->n; i++) {
-        o->ptr[i] = parameter(e, 0, i, LLVMPointerTypeInContext(e->context, 0));
-        o->row[i] = parameter(e, 1, i, vp__emit_i64(e));
-        o->outer[i] = parameter(e, 2, i, vp__emit_i64(e));
-    }
-    o->x = LLVMGetParam(e->function, 3);
-    o->y = LLVMGetParam(e->function, 4);
-    o->z = LLVMGetParam(e->function, 5);
+/* The number that is known in place of what was loaded, if one is. */
+static LLVMValueRef known_or(vp__emitter *e, int64_t known, LLVMValueRef loaded) {
+    return e->facts && known != VP__UNKNOWN ? vp__emit_int(e, known) : loaded;
 }
 
-static int leaf_type(vp__emitter *e, int i) { return e->ir->instr[i].type; }
+static void load_operands(vp__emitter *e, vp__operands *o) {
+    static const vp__facts none = {0};
+    const vp__facts *f = e->facts ? e->facts : &none;
+    o->n = e->ir->nleaves + 1;
+    for (int i = 0; i < o->n; i++) {
+        const int64_t *word = f->word + VP__FACTS_EXTENTS + (ptrdiff_t)2 * i;
+        o->ptr[i] = parameter(e, 0, i, LLVMPointerTypeInContext(e->context, 0));
+        if (vp__facts_is_constant(f, i)) {
+            o->row[i] = o->outer[i] = vp__emit_zero(e);
+            continue;
+        }
+        o->row[i] = known_or(e, word[0], parameter(e, 1, i, vp__emit_i64(e)));
+        o->outer[i] = known_or(e, word[1], parameter(e, 2, i, vp__emit_i64(e)));
+    }
+    o->x = known_or(e, f->word[0], LLVMGetParam(e->function, 3));
+    o->y = known_or(e, f->word[1], LLVMGetParam(e->function, 4));
+    o->z = known_or(e, f->word[2], LLVMGetParam(e->function, 5));
+}
 
 void vp__operands_go_to(vp__emitter *e, const vp__operands *o, LLVMValueRef y,
                         LLVMValueRef z, LLVMValueRef *at) {
@@ -116,9 +172,15 @@ void vp__operands_go_to(vp__emitter *e, const vp__operands *o, LLVMValueRef y,
 }
 
 void vp__emit_fixed(vp__emitter *e, const LLVMValueRef *at, int read) {
-    for (int i = 0; i < e->ir->nleaves; i++)
-        if (e->form->read[i] == read)
-            e->value[i] = vp__emit_load_one(e, leaf_type(e, i), at[i]);
+    for (int i = 0; i < e->ir->nleaves; i++) {
+        if (e->form->read[i] != read) continue;
+        const int type = e->ir->instr[i].type;
+        if (e->facts && vp__facts_is_constant(e->facts, i))
+            e->value[i] = vp__emit_value_of(
+                e, type, e->facts->word + VP__FACTS_EXTENTS + (ptrdiff_t)2 * i);
+        else
+            e->value[i] = vp__emit_load_one(e, type, at[i]);
+    }
 }
 
 vp__lanes vp__emit_body(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef x,
@@ -192,9 +254,10 @@ static void map_span(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef from,
     LLVMValueRef whole = LLVMBuildAdd(b, from, vp__emit_whole(e, n, e->width), "");
     vp__loop x;
     vp__branch tail;
-    vp__loop_begin(e, &x, from, whole, e->width, 0, NULL);
-    vp__emit_store_at(e, at, x.i, NULL, vp__emit_body(e, at, x.i, NULL));
-    vp__loop_end(e, &x, NULL);
+    vp__loop_begin_inner(e, &x, from, whole, e->width, 0, NULL);
+    do {
+        vp__emit_store_at(e, at, x.i, NULL, vp__emit_body(e, at, x.i, NULL));
+    } while (vp__loop_end(e, &x, NULL));
     vp__branch_begin(e, &tail, vp__emit_less(e, whole, to));
     LLVMValueRef mask = vp__emit_mask_below(e, LLVMBuildSub(b, to, whole, ""));
     vp__emit_store_at(e, at, whole, mask, vp__emit_body(e, at, whole, mask));

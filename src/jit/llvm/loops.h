@@ -10,10 +10,12 @@
 
 enum { VP__LOOP_CARRIED = 16 };
 
-/* A loop being written; it is tested at its end. */
+/* A loop being written; it is tested at its end. One whose turns are known and few is no
+ * loop but its body, again and again. */
 typedef struct {
     LLVMBasicBlockRef before, body, after;
     LLVMValueRef i, end, step;
+    int64_t at, left; /* without a loop: the turn being written, and how many are left */
     int ncarried;
     LLVMValueRef first[VP__LOOP_CARRIED], carried[VP__LOOP_CARRIED];
 } vp__loop;
@@ -21,12 +23,21 @@ typedef struct {
 /* for (i = start; i < end; i += step), with values carried from turn to turn. */
 void vp__loop_begin(vp__emitter *e, vp__loop *l, LLVMValueRef start, LLVMValueRef end,
                     int64_t step, int ncarried, const LLVMValueRef *first);
-/* Ends a turn; afterwards l->carried are the values after the loop. */
-void vp__loop_end(vp__emitter *e, vp__loop *l, const LLVMValueRef *next);
+/* The same for an innermost loop, whose body may be written several times: in a do … while
+ * of vp__loop_end. */
+void vp__loop_begin_inner(vp__emitter *e, vp__loop *l, LLVMValueRef start,
+                          LLVMValueRef end, int64_t step, int ncarried,
+                          const LLVMValueRef *first);
+/* Ends a turn, and says whether another one must be written; after the last, l->carried are
+ * the values after the loop. */
+bool vp__loop_end(vp__emitter *e, vp__loop *l, const LLVMValueRef *next);
+
+/* Whether a value is a number that is known, and which. */
+bool vp__emit_is_known(LLVMValueRef v, int64_t *number);
 
 /* if (condition) { … }, with values that are `otherwise` when it does not hold. */
 typedef struct {
-    LLVMBasicBlockRef before, after;
+    LLVMBasicBlockRef before, after; /* NULL: it is known to hold */
 } vp__branch;
 
 void vp__branch_begin(vp__emitter *e, vp__branch *f, LLVMValueRef condition);

@@ -88,9 +88,11 @@ static LLVMValueRef some(vp__emitter *e, LLVMValueRef *at, LLVMValueRef from,
     LLVMValueRef start = identity(e), size = LLVMBuildSub(b, to, from, "");
     LLVMValueRef whole = LLVMBuildAdd(b, from, vp__emit_whole(e, size, e->width), "");
     vp__loop x;
-    vp__loop_begin(e, &x, from, whole, e->width, 1, &start);
-    LLVMValueRef next = fold(e, x.carried[0], vp__emit_body(e, at, x.i, NULL).re);
-    vp__loop_end(e, &x, &next);
+    vp__loop_begin_inner(e, &x, from, whole, e->width, 1, &start);
+    LLVMValueRef next;
+    do {
+        next = fold(e, x.carried[0], vp__emit_body(e, at, x.i, NULL).re);
+    } while (vp__loop_end(e, &x, &next));
     vp__branch tail;
     LLVMValueRef before = x.carried[0];
     vp__branch_begin(e, &tail, vp__emit_less(e, whole, to));
@@ -156,6 +158,12 @@ static LLVMValueRef fold_counter(vp__emitter *e, const counter *c, LLVMValueRef 
     return i.carried[0];
 }
 
+/* Whether a row is known to be one block at most: its state is the whole tree. */
+static bool is_one_block(LLVMValueRef n) {
+    int64_t known;
+    return vp__emit_is_known(n, &known) && known > 0 && known <= VP__REDUCE_BLOCK;
+}
+
 /* Whether the body is short enough to be written several times. */
 static bool is_light(const vp__emitter *e) {
     return !vp__emit_has_calls(e) && e->ir->n - e->ir->nleaves <= 12;
@@ -176,6 +184,7 @@ static LLVMValueRef push_blocks(vp__emitter *e, LLVMValueRef *at, const counter 
 static LLVMValueRef tree_state(vp__emitter *e, LLVMValueRef *at, const counter *c,
                                LLVMValueRef n) {
     LLVMValueRef from = vp__emit_zero(e), count = vp__emit_zero(e);
+    if (!vp__emit_has_calls(e) && is_one_block(n)) return some(e, at, from, n);
     if (vp__emit_has_calls(e)) {
         vp__loop block;
         vp__loop_begin(e, &block, from, n, VP__EMIT_BLOCK, 1, &count);
@@ -200,13 +209,14 @@ static LLVMValueRef free_state(vp__emitter *e, LLVMValueRef *at, LLVMValueRef n)
     if (is_light(e)) {
         whole = vp__emit_whole(e, n, SIDE * e->width);
         vp__loop x;
-        vp__loop_begin(e, &x, vp__emit_zero(e), whole, SIDE * e->width, SIDE, acc);
-        for (int j = 0; j < SIDE; j++) {
-            LLVMValueRef i =
-                LLVMBuildAdd(e->builder, x.i, vp__emit_int(e, j * e->width), "");
-            acc[j] = fold(e, x.carried[j], vp__emit_body(e, at, i, NULL).re);
-        }
-        vp__loop_end(e, &x, acc);
+        vp__loop_begin_inner(e, &x, vp__emit_zero(e), whole, SIDE * e->width, SIDE, acc);
+        do {
+            for (int j = 0; j < SIDE; j++) {
+                LLVMValueRef i =
+                    LLVMBuildAdd(e->builder, x.i, vp__emit_int(e, j * e->width), "");
+                acc[j] = fold(e, x.carried[j], vp__emit_body(e, at, i, NULL).re);
+            }
+        } while (vp__loop_end(e, &x, acc));
         for (int j = 0; j < SIDE; j++) acc[j] = x.carried[j];
     }
     for (int j = 1; j < SIDE; j++) acc[0] = fold(e, acc[0], acc[j]);
@@ -256,10 +266,11 @@ static void group_some(vp__emitter *e, const row_group *g, LLVMValueRef from,
     LLVMValueRef whole = LLVMBuildAdd(b, from, vp__emit_whole(e, n, e->width), "");
     for (int j = 0; j < g->n; j++) state[j] = identity(e);
     vp__loop x;
-    vp__loop_begin(e, &x, from, whole, e->width, g->n, state);
-    group_values(e, g, x.i, NULL, value);
-    for (int j = 0; j < g->n; j++) state[j] = fold(e, x.carried[j], value[j]);
-    vp__loop_end(e, &x, state);
+    vp__loop_begin_inner(e, &x, from, whole, e->width, g->n, state);
+    do {
+        group_values(e, g, x.i, NULL, value);
+        for (int j = 0; j < g->n; j++) state[j] = fold(e, x.carried[j], value[j]);
+    } while (vp__loop_end(e, &x, state));
     for (int j = 0; j < g->n; j++) before[j] = x.carried[j];
     vp__branch tail;
     vp__branch_begin(e, &tail, vp__emit_less(e, whole, to));
@@ -322,6 +333,10 @@ static LLVMValueRef group_spans(vp__emitter *e, const row_group *g, LLVMValueRef
 
 static void group_tree(vp__emitter *e, const row_group *g, LLVMValueRef slot,
                        LLVMValueRef n, LLVMValueRef *state) {
+    if (is_one_block(n)) {
+        group_some(e, g, vp__emit_zero(e), n, state);
+        return;
+    }
     LLVMValueRef from, count = group_spans(e, g, slot, n, &from);
     vp__loop k;
     vp__loop_begin(e, &k, from, n, VP__REDUCE_BLOCK, 1, &count);
@@ -423,22 +438,23 @@ static void columns(vp__emitter *e, const vp__operands *o, LLVMValueRef *plane,
             LLVMBuildStore(b, identity(e), LLVMBuildGEP2(b, vector, slot, &i, 1, ""));
         }
     vp__loop y;
-    vp__loop_begin(e, &y, vp__emit_zero(e), o->y, 1, tree ? 0 : side, acc);
-    for (int i = 0; i < e->ir->nleaves; i++)
-        at[i] = vp__emit_moved(e, plane[i], vp__emit_times(e, y.i, o->row[i]));
-    vp__emit_fixed(e, at, VP__READ_ROW);
-    for (int j = 0; j < side; j++) {
-        LLVMValueRef i = LLVMBuildAdd(b, x, vp__emit_int(e, j * e->width), "");
-        LLVMValueRef v = vp__emit_body(e, at, i, mask).re;
-        if (tree) {
-            LLVMValueRef lane = LLVMBuildAnd(b, y.i, vp__emit_int(e, lanes - 1), "");
-            LLVMValueRef p = LLVMBuildGEP2(b, vector, slot, &lane, 1, "");
-            LLVMBuildStore(b, fold(e, LLVMBuildLoad2(b, vector, p, ""), v), p);
-        } else {
-            acc[j] = fold(e, y.carried[j], v);
+    vp__loop_begin_inner(e, &y, vp__emit_zero(e), o->y, 1, tree ? 0 : side, acc);
+    do {
+        for (int i = 0; i < e->ir->nleaves; i++)
+            at[i] = vp__emit_moved(e, plane[i], vp__emit_times(e, y.i, o->row[i]));
+        vp__emit_fixed(e, at, VP__READ_ROW);
+        for (int j = 0; j < side; j++) {
+            LLVMValueRef i = LLVMBuildAdd(b, x, vp__emit_int(e, j * e->width), "");
+            LLVMValueRef v = vp__emit_body(e, at, i, mask).re;
+            if (tree) {
+                LLVMValueRef lane = LLVMBuildAnd(b, y.i, vp__emit_int(e, lanes - 1), "");
+                LLVMValueRef p = LLVMBuildGEP2(b, vector, slot, &lane, 1, "");
+                LLVMBuildStore(b, fold(e, LLVMBuildLoad2(b, vector, p, ""), v), p);
+            } else {
+                acc[j] = fold(e, y.carried[j], v);
+            }
         }
-    }
-    vp__loop_end(e, &y, acc);
+    } while (vp__loop_end(e, &y, acc));
     if (tree) {
         LLVMValueRef lane[16];
         for (int l = 0; l < lanes; l++) {

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "jit/jobs.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "jit/compiler.h"
+#include "trace/trace.h"
+
+typedef struct job {
+    struct job *next;
+    void (*work)(void *, void *);
+    void *a, *b;
+} job;
+
+typedef struct {
+    job *first, **last;
+} queue;
+
+/* Guards everything here; never held while compiling. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static queue urgent = {NULL, &urgent.first}, others = {NULL, &others.first};
+static bool running; /* there is a thread */
+static bool busy;    /* it has something to do */
+static bool active;  /* whoever compiles is at it */
+static bool broken;  /* nothing can be compiled any more */
+/* One compilation at a time. */
+static pthread_mutex_t compiling = PTHREAD_MUTEX_INITIALIZER;
+
+/* --- forks -------------------------------------------------------------------------- */
+
+static void before_fork(void) {
+    vp__compiler_before_fork();
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void) {
+    pthread_mutex_unlock(&lock);
+    vp__compiler_after_fork();
+}
+
+/* The thread is not there any more. If somebody was compiling, the compiler may be in the
+ * middle of anything: the child goes on with the code it has. */
+static void in_child(void) {
+    if (active) broken = true;
+    active = busy = running = false;
+    pthread_mutex_init(&compiling, NULL);
+    pthread_cond_init(&changed, NULL);
+    after_fork();
+}
+
+void vp__jobs_init(void) { pthread_atfork(before_fork, after_fork, in_child); }
+
+/* --- the thread --------------------------------------------------------------------- */
+
+static job *take(queue *q) {
+    job *j = q->first;
+    if (!j) return NULL;
+    q->first = j->next;
+    if (!q->first) q->last = &q->first;
+    return j;
+}
+
+static void *work(void *unused) {
+    (void)unused;
+    vp__trace_thread("compiler");
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        job *j = take(&urgent);
+        if (!j) j = take(&others);
+        busy = j != NULL;
+        if (!j) {
+            pthread_cond_broadcast(&changed);
+            pthread_cond_wait(&changed, &lock);
+            continue;
+        }
+        pthread_mutex_unlock(&lock);
+        j->work(j->a, j->b);
+        free(j);
+        pthread_mutex_lock(&lock);
+    }
+    return NULL;
+}
+
+/* With the lock. */
+static void start_thread(void) {
+    pthread_t thread;
+    if (running || pthread_create(&thread, NULL, work, NULL) != 0) return;
+    pthread_detach(thread);
+    running = true;
+}
+
+bool vp__jobs_add(void (*fn)(void *, void *), void *a, void *b, bool first) {
+    job *j = malloc(sizeof *j);
+    if (!j) return false;
+    *j = (job){NULL, fn, a, b};
+    queue *q = first ? &urgent : &others;
+    pthread_mutex_lock(&lock);
+    const bool added = !broken;
+    if (added) {
+        *q->last = j;
+        q->last = &j->next;
+        start_thread();
+        pthread_cond_broadcast(&changed);
+    }
+    pthread_mutex_unlock(&lock);
+    if (!added) free(j);
+    return added;
+}
+
+bool vp__jobs_enter(void) {
+    pthread_mutex_lock(&compiling);
+    pthread_mutex_lock(&lock);
+    const bool enters = active = !broken;
+    pthread_mutex_unlock(&lock);
+    if (!enters) pthread_mutex_unlock(&compiling);
+    return enters;
+}
+
+void vp__jobs_leave(void) {
+    pthread_mutex_lock(&lock);
+    active = false;
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&compiling);
+}
+
+void vp__jobs_settle(void) {
+    pthread_mutex_lock(&lock);
+    while (running && (urgent.first || others.first || busy))
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+}

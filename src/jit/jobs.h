@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The thread that compiles in the background, and what it has to do. It starts with the first
+ * job and then stays, asleep without one. Nobody waits for it, at the end of the process
+ * neither.
+ */
+#ifndef VP_JIT_JOBS_H
+#define VP_JIT_JOBS_H
+
+#include <stdbool.h>
+
+/* Gets ready for forks; see vp__native_init. */
+void vp__jobs_init(void);
+
+/* Has the thread call work(a, b), urgent ones first, otherwise in order. False when it never
+ * will: there is no memory, or compiling is not possible any more. Any thread. */
+bool vp__jobs_add(void (*work)(void *a, void *b), void *a, void *b, bool urgent);
+
+/* Around a compilation, on any thread: there is one at a time. False, and nothing to leave,
+ * when it must not be tried: the process is a fork's child that began in the middle of one,
+ * and the compiler may be in any state. */
+bool vp__jobs_enter(void);
+void vp__jobs_leave(void);
+
+/* Waits until nothing is left to do, for tests and benchmarks. */
+void vp__jobs_settle(void);
+
+#endif
