@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "net/core.h"
 #include "tests/cache_support.h"
 #include "tests/jit_support.h"
 #include "tests/net_support.h"
@@ -161,6 +162,31 @@ VP_TEST(a_failed_compile_is_in_the_trace) {
 VP_TEST(ready_code_is_in_the_trace) {
     need_compiler();
     check_trace(NULL, "native code compiled");
+}
+
+/* --- the books --------------------------------------------------------------------- */
+
+static int64_t booked(void) {
+    int64_t sum = 0;
+    for (int i = 0; i < vp__placeable; i++) sum += atomic_load(&vp__cores[i]->compiling);
+    return sum;
+}
+
+/* As long as it goes on, in a fork's child not at all. */
+VP_TEST(compiling_is_in_the_books) {
+    use("on", "off");
+    vp__native_test_hook = dawdle;
+    vp_scope s = vp_begin();
+    vp_array x = vp__test_counting(100000);
+    while (calls == 0) compute_many(x, 1);
+    VP_CHECK_GT(booked(), 0);
+    const pid_t child = fork();
+    VP_CHECK_GE(child, 0);
+    if (child == 0) _exit(booked() == 0 ? 0 : 1);
+    VP_CHECK_EQ(wait_for(child), 0);
+    vp__native_settle();
+    VP_CHECK_EQ(booked(), 0);
+    vp_end(s);
 }
 
 /* --- what is compiled --------------------------------------------------------------- */

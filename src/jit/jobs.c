@@ -4,8 +4,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "jit/compiler.h"
 #include "trace/trace.h"
+
+enum {
+    /* The first kernel takes about this long, with opening the compiler. */
+    FIRST_NS = 12000000,
+};
 
 typedef struct job {
     struct job *next;
@@ -25,6 +31,9 @@ static bool running; /* there is a thread */
 static bool busy;    /* it has something to do */
 static bool active;  /* whoever compiles is at it */
 static bool broken;  /* nothing can be compiled any more */
+/* The books, and what stands there of ours; how long a job takes, as far as is known. */
+static void (*book)(int64_t ns);
+static int64_t booked, usual_ns = FIRST_NS;
 /* One compilation at a time. */
 static pthread_mutex_t compiling = PTHREAD_MUTEX_INITIALIZER;
 
@@ -45,12 +54,17 @@ static void after_fork(void) {
 static void in_child(void) {
     if (active) broken = true;
     active = busy = running = false;
+    if (booked) book(-booked);
+    booked = 0;
     pthread_mutex_init(&compiling, NULL);
     pthread_cond_init(&changed, NULL);
     after_fork();
 }
 
-void vp__jobs_init(void) { pthread_atfork(before_fork, after_fork, in_child); }
+void vp__jobs_init(void (*books)(int64_t)) {
+    book = books;
+    pthread_atfork(before_fork, after_fork, in_child);
+}
 
 /* --- the thread --------------------------------------------------------------------- */
 
@@ -60,6 +74,20 @@ static job *take(queue *q) {
     q->first = j->next;
     if (!q->first) q->last = &q->first;
     return j;
+}
+
+/* Both with the lock. */
+static void enter_books(void) {
+    if (!book) return;
+    booked = usual_ns;
+    book(booked);
+}
+
+static void leave_books(uint64_t began) {
+    const int64_t ns = (int64_t)vp__clock_ns(vp__clock_ticks() - began);
+    usual_ns += (ns - usual_ns) / 4;
+    if (booked) book(-booked);
+    booked = 0;
 }
 
 static void *work(void *unused) {
@@ -75,10 +103,13 @@ static void *work(void *unused) {
             pthread_cond_wait(&changed, &lock);
             continue;
         }
+        enter_books();
+        const uint64_t began = vp__clock_ticks();
         pthread_mutex_unlock(&lock);
         j->work(j->a, j->b);
         free(j);
         pthread_mutex_lock(&lock);
+        leave_books(began);
     }
     return NULL;
 }

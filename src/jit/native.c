@@ -57,7 +57,7 @@ static struct {
 bool (*vp__native_test_hook)(vp__stage stage);
 double (*vp__native_test_time)(vp__stage stage, double ns);
 
-void vp__native_init(void) { vp__jobs_init(); }
+void vp__native_init(void (*book)(int64_t)) { vp__jobs_init(book); }
 void vp__native_settle(void) { vp__jobs_settle(); }
 
 static void count(_Atomic uint64_t *counter, uint64_t n) {

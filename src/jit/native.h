@@ -16,10 +16,11 @@
 #include "base/clock.h"
 #include "jit/plugin.h"
 
-/* Gets ready for forks. Called once, before whoever stops threads that may ask for code
- * registers for forks: handlers run in the reverse order, and ours must lock when those
- * threads have gone. */
-void vp__native_init(void);
+/* Gets ready for forks, and has compiling booked where its time is going to come from: `book`
+ * is told nanoseconds before, and minus as many afterwards. Called once, before whoever stops
+ * threads that may ask for code registers for forks: handlers run in the reverse order, and
+ * ours must lock when those threads have gone. */
+void vp__native_init(void (*book)(int64_t ns));
 
 /* How specialised a kernel's code is. Same bits from all of them. */
 typedef enum { VP__STAGE_BASE, VP__STAGE_NATIVE, VP__STAGE_SPECIALISED } vp__stage;

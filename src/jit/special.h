@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Specialised code: a kernel's native code once more, for the very constants, sizes and
- * strides that its runs keep having. It often gains nothing, so it is on trial first: runs
+ * strides that its runs keep having. It may gain nothing, so it is on trial first: runs
  * use the one and the other in turn, and the measured times decide. What does not pay is
  * dropped, and not tried again; what does is tried again now and then.
  *

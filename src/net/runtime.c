@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "jit/native.h"
+#include "net/cost.h"
 #include "net/net.h"
 #include "ops/kernels.h"
 #include "trace/trace.h"
@@ -53,7 +54,7 @@ static void init(void) {
      * registers with its first use, and those of native code must lock after our workers
      * have gone. */
     vp__pool_free(vp__pool_alloc(64), 64);
-    vp__native_init();
+    vp__native_init(vp__cost_book_compiling);
     pthread_atfork(before_fork, after_fork, in_child);
 }
 
