@@ -7,8 +7,10 @@
  */
 #define _GNU_SOURCE
 #include <string.h>
+#include <time.h>
 
 #include "jit/cache.h"
+#include "jit/cache_dir.h"
 #include "jit/exec.h"
 #include "tests/cache_support.h"
 #include "tests/jit_support.h"
@@ -283,6 +285,108 @@ VP_TEST(only_what_pays_is_cached) {
     VP_CHECK_EQ(special_files(), 1);
     in_child(0.5, 2);
     VP_CHECK_EQ(special_files(), 1);
+    remove_root();
+}
+
+/* --- usage -------------------------------------------------------------------------- */
+
+static bool add_native(void *context, const vp__cache_entry *entry) {
+    vp__cache_usage *all = context;
+    VP_CHECK_STR(entry->file.meta.stage, "native");
+    VP_CHECK_CONTAINS(entry->file.meta.versions, "LLVM");
+    VP_CHECK_GT(strlen(entry->file.meta.features), 0);
+    VP_CHECK_CONTAINS(entry->file.meta.ir, "form map run plane\n%0 = leaf float64 0\n");
+    VP_CHECK_GT(entry->file.object_size, 0);
+    VP_CHECK_LT(time(NULL) - entry->last_use, 3600);
+    all->runs += entry->file.usage.runs;
+    all->ns += entry->file.usage.ns;
+    return true;
+}
+
+/* What the cache says about the one kernel in it. */
+static vp__cache_usage noted(void) {
+    vp__cache_usage all = {0, 0};
+    vp__cache *cache = vp__cache_open(cache_path("c"), NULL, 1 << 24, NULL);
+    VP_CHECK(cache);
+    VP_CHECK_EQ(vp__cache_each(cache, add_native, &all), 1);
+    vp__cache_close(cache);
+    return all;
+}
+
+/* A process that runs native code so often, `forks` in the middle of it. */
+static pid_t start_runs(int times, bool forks) {
+    const pid_t child = fork();
+    VP_CHECK_GE(child, 0);
+    if (child > 0) return child;
+    use("on", cache_path("c"));
+    vp__native_test_time = told_time;
+    vp__native_test_hook = refuse_special;
+    VP_CHECK_EQ(vp_sync(), VP_OK);
+    run(3, 100);
+    vp__native_settle();
+    run_often(3, 100, times);
+    if (forks) {
+        const pid_t inner = fork();
+        VP_CHECK_GE(inner, 0);
+        if (inner == 0) exit(0);
+        VP_CHECK_EQ(wait_for(inner), 0);
+    }
+    exit(0);
+}
+
+VP_TEST(usage_adds_up_over_processes) {
+    need_compiler();
+    make_root();
+    for (int i = 1; i <= 3; i++) {
+        VP_CHECK_EQ(wait_for(start_runs(100, false)), 0);
+        VP_CHECK_EQ(noted().runs, 100 * i);
+        VP_CHECK_EQ(noted().ns, 100000000 * i);
+    }
+    /* What a child inherits is not its own. */
+    VP_CHECK_EQ(wait_for(start_runs(100, true)), 0);
+    VP_CHECK_EQ(noted().runs, 400);
+    remove_root();
+}
+
+VP_TEST(usage_of_processes_at_once) {
+    need_compiler();
+    make_root();
+    VP_CHECK_EQ(wait_for(start_runs(10, false)), 0);
+    pid_t child[8];
+    for (int i = 0; i < 8; i++) child[i] = start_runs(100, false);
+    for (int i = 0; i < 8; i++) VP_CHECK_EQ(wait_for(child[i]), 0);
+    VP_CHECK_GE(noted().runs, 100); /* one may forget another */
+    VP_CHECK_LE(noted().runs, 810);
+    VP_CHECK_EQ(noted().ns, noted().runs * 1000000);
+    remove_root();
+}
+
+static bool damage(void *context, const vp__cache_entry *entry) {
+    char name[VP__CACHE_NAME], path[4096];
+    vp__cache_name(&entry->file.key, name);
+    snprintf(path, sizeof path, "%s/%s", cache_path("c"), name);
+    FILE *f = fopen(path, "r+");
+    VP_CHECK(f);
+    VP_CHECK_EQ(fseek(f, VP__CACHE_USAGE_AT + 3, SEEK_SET), 0);
+    VP_CHECK_EQ(fputc(0x5a, f), 0x5a);
+    VP_CHECK_EQ(fclose(f), 0);
+    ++*(int *)context;
+    return true;
+}
+
+/* The code is as good as before, and counting begins anew. */
+VP_TEST(damaged_usage_is_none) {
+    need_compiler();
+    make_root();
+    VP_CHECK_EQ(wait_for(start_runs(100, false)), 0);
+    vp__cache *cache = vp__cache_open(cache_path("c"), NULL, 1 << 24, NULL);
+    int damaged = 0;
+    vp__cache_each(cache, damage, &damaged);
+    vp__cache_close(cache);
+    VP_CHECK_EQ(damaged, 1);
+    VP_CHECK_EQ(noted().runs, 0);
+    VP_CHECK_EQ(wait_for(start_runs(70, false)), 0);
+    VP_CHECK_EQ(noted().runs, 70);
     remove_root();
 }
 

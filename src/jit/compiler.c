@@ -237,6 +237,7 @@ static bool compile_ir(const vp__ir *ir, const vp__form *form, const vp__facts *
         return false;
     }
     show(ir, form, facts, n.text);
+    out->key = n.key;
     vp__cache_code code;
     bool ok = false;
     if (vp__cache_get(vp__cache_get_default(NULL), &n.key, &n.meta, &code)) {

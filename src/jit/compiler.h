@@ -7,6 +7,7 @@
 #ifndef VP_JIT_COMPILER_H
 #define VP_JIT_COMPILER_H
 
+#include "jit/cache_file.h"
 #include "jit/object.h"
 #include "jit/plugin.h"
 
@@ -15,6 +16,7 @@ typedef struct {
     vp__object *object; /* holds it, until vp__object_release */
     size_t bytes;       /* of memory it takes */
     bool from_cache;    /* not compiled */
+    vp__cache_key key;  /* its name in the cache, whether or not it is there */
     /* Specialised code that was compiled, to be freed: the cache has it only when
      * vp__compiler_keep is called, because it may turn out to be worth nothing. */
     void *image;

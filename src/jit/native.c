@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "jit/native.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "jit/compiler.h"
 #include "jit/jobs.h"
 #include "jit/special.h"
+#include "jit/usage.h"
 #include "trace/trace.h"
 
 enum {
@@ -26,6 +28,9 @@ enum {
      * one in MEASURED_ONE_IN, in no rhythm. */
     MEASURED_NS = 50000,
     MEASURED_ONE_IN = 8,
+    /* Usage is noted when some code has run for another 2^this nanoseconds, ten seconds or
+     * so. */
+    NOTED_SHIFT = 33,
 };
 
 typedef struct {
@@ -48,16 +53,56 @@ typedef struct vp__native {
 static _Atomic(vp__native *) slots[SLOTS];
 static _Atomic int known;
 
+static vp__native_fn code_of(vp__built *b) {
+    return atomic_load_explicit(&b->fn, memory_order_acquire);
+}
+
 /* As in vp__native_stats; relaxed. */
 static struct {
     _Atomic uint64_t compiled, loaded, specialised, kept, dropped, failed, bytes,
         compile_ns, load_ns, first_ns;
 } stats;
 
+/* Everything there is code for. */
+static void each_built(void (*visit)(vp__built *)) {
+    for (int i = 0; i < SLOTS; i++) {
+        vp__native *n = atomic_load_explicit(&slots[i], memory_order_acquire);
+        if (!n) continue;
+        if (code_of(&n->built)) visit(&n->built);
+        for (int k = 0; k < VP__VARIANTS; k++) {
+            vp__variant *v =
+                atomic_load_explicit(&n->special.variant[k], memory_order_acquire);
+            if (!v) break;
+            if (code_of(&v->built)) visit(&v->built);
+        }
+    }
+}
+
+static vp__spinlock noting;
+
+/* Now and then, on the thread that compiles, and at the end. */
+static void note_usage(void *unused, void *neither) {
+    (void)unused, (void)neither;
+    if (!vp__spin_trylock(&noting)) return;
+    each_built(vp__usage_note);
+    vp__spin_unlock(&noting);
+}
+
 bool (*vp__native_test_hook)(vp__stage stage);
 double (*vp__native_test_time)(vp__stage stage, double ns);
 
-void vp__native_init(void (*book)(int64_t)) { vp__jobs_init(book); }
+/* What our parent ran is the parent's to note. */
+static void in_child(void) {
+    each_built(vp__usage_forget);
+    noting = (vp__spinlock){false}; /* whoever held it is not here */
+}
+
+void vp__native_init(void (*book)(int64_t)) {
+    vp__jobs_init(book);
+    pthread_atfork(NULL, NULL, in_child);
+}
+
+void vp__native_finish(void) { note_usage(NULL, NULL); }
 void vp__native_settle(void) { vp__jobs_settle(); }
 
 static void count(_Atomic uint64_t *counter, uint64_t n) {
@@ -101,6 +146,7 @@ static void note_ready(vp__native *n, vp__variant *v, const vp__compiled *code,
                        uint64_t ns) {
     vp__built *b = v ? &v->built : &n->built;
     b->object = code->object;
+    b->key = code->key;
     count(&stats.bytes, code->bytes);
     count(code->from_cache ? &stats.loaded : &stats.compiled, 1);
     count(code->from_cache ? &stats.load_ns : &stats.compile_ns, ns);
@@ -229,10 +275,6 @@ bool vp__native_is_worth(double ns) {
 
 /* --- runs --------------------------------------------------------------------------- */
 
-static vp__native_fn code_of(vp__built *b) {
-    return atomic_load_explicit(&b->fn, memory_order_acquire);
-}
-
 static double time_of_a_run(vp__built *b) {
     const uint64_t runs = atomic_load_explicit(&b->runs, memory_order_relaxed);
     return runs
@@ -289,7 +331,11 @@ void vp__native_ran(const vp__code *code, uint64_t ticks, int64_t elements) {
     const bool specialised = code->stage == VP__STAGE_SPECIALISED;
     double ns = (double)ticks * vp__clock_ns_per_tick;
     if (vp__native_test_time) ns = vp__native_test_time((vp__stage)code->stage, ns);
-    count(specialised ? &v->built.ns : &n->built.ns, (uint64_t)ns * code->weight);
+    vp__built *b = specialised ? &v->built : &n->built;
+    const uint64_t more = (uint64_t)ns * code->weight;
+    const uint64_t before = atomic_fetch_add_explicit(&b->ns, more, memory_order_relaxed);
+    if ((before + more) >> NOTED_SHIFT != before >> NOTED_SHIFT)
+        vp__jobs_add(note_usage, NULL, NULL, false);
     if (!v) return;
     int permille = 0;
     const vp__verdict verdict =

@@ -22,6 +22,9 @@
  * ours must lock when those threads have gone. */
 void vp__native_init(void (*book)(int64_t ns));
 
+/* At the end of the process: notes in the cache how often code ran, and for how long. */
+void vp__native_finish(void);
+
 /* How specialised a kernel's code is. Same bits from all of them. */
 typedef enum { VP__STAGE_BASE, VP__STAGE_NATIVE, VP__STAGE_SPECIALISED } vp__stage;
 

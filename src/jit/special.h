@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 
 #include "base/spin.h"
+#include "jit/cache_file.h"
 #include "jit/facts.h"
 #include "jit/object.h"
 
@@ -34,6 +35,8 @@ typedef struct {
     /* Of all runs, as far as they were measured. Relaxed: nothing depends on them but what is
      * tried, and what a listing shows. */
     _Atomic uint64_t runs, ns;
+    uint64_t noted_runs, noted_ns; /* what the cache knows of those; for usage.c alone */
+    vp__cache_key key;             /* does not change once `fn` is set */
 } vp__built;
 
 typedef enum { VP__PHASE_TRIAL, VP__PHASE_KEPT, VP__PHASE_DROPPED } vp__special_phase;

@@ -61,4 +61,7 @@ static void init(void) {
 void vp__net_init(void) { pthread_once(&once, init); }
 
 /* The library goes, or the process: nobody may run our code after this. */
-__attribute__((destructor)) static void finish(void) { vp__workers_stop(); }
+__attribute__((destructor)) static void finish(void) {
+    vp__workers_stop();
+    vp__native_finish();
+}
