@@ -11,6 +11,9 @@
 enum {
     /* The first kernel takes about this long, with opening the compiler. */
     FIRST_NS = 12000000,
+    /* What took less was no compiling; what took more had other reasons. */
+    COMPILES_NS = 1000000,
+    MOST_NS = 50000000,
 };
 
 typedef struct job {
@@ -28,7 +31,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static queue urgent = {NULL, &urgent.first}, others = {NULL, &others.first};
 static bool running; /* there is a thread */
-static bool busy;    /* it has something to do */
+static job *doing;   /* what it does */
 static bool active;  /* whoever compiles is at it */
 static bool broken;  /* nothing can be compiled any more */
 /* The books, and what stands there of ours; how long a job takes, as far as is known. */
@@ -53,7 +56,9 @@ static void after_fork(void) {
  * middle of anything: the child goes on with the code it has. */
 static void in_child(void) {
     if (active) broken = true;
-    active = busy = running = false;
+    active = running = false;
+    free(doing);
+    doing = NULL;
     if (booked) book(-booked);
     booked = 0;
     pthread_mutex_init(&compiling, NULL);
@@ -85,7 +90,7 @@ static void enter_books(void) {
 
 static void leave_books(uint64_t began) {
     const int64_t ns = (int64_t)vp__clock_ns(vp__clock_ticks() - began);
-    usual_ns += (ns - usual_ns) / 4;
+    if (ns >= COMPILES_NS) usual_ns += ((ns < MOST_NS ? ns : MOST_NS) - usual_ns) / 4;
     if (booked) book(-booked);
     booked = 0;
 }
@@ -97,19 +102,20 @@ static void *work(void *unused) {
     for (;;) {
         job *j = take(&urgent);
         if (!j) j = take(&others);
-        busy = j != NULL;
         if (!j) {
             pthread_cond_broadcast(&changed);
             pthread_cond_wait(&changed, &lock);
             continue;
         }
+        doing = j;
         enter_books();
         const uint64_t began = vp__clock_ticks();
         pthread_mutex_unlock(&lock);
         j->work(j->a, j->b);
-        free(j);
         pthread_mutex_lock(&lock);
         leave_books(began);
+        free(j);
+        doing = NULL;
     }
     return NULL;
 }
@@ -158,7 +164,7 @@ void vp__jobs_leave(void) {
 
 void vp__jobs_settle(void) {
     pthread_mutex_lock(&lock);
-    while (running && (urgent.first || others.first || busy))
+    while (running && (urgent.first || others.first || doing))
         pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
 }
