@@ -2,7 +2,8 @@
  *
  * How soon native code is there: in a new process with nothing in the cache, for the
  * kernels after the first, and in a process that finds them in the cache; and how long a
- * new process takes until its evaluations of A1 are as fast as they will be. Every figure
+ * new process takes until its evaluations of A1 are as fast as they will be; and what
+ * compiling does to a program that has work for all cores. Every figure
  * is from processes of their own, the best and the median of them; beside it the CPU time
  * that was used, which other programs on the machine disturb less.
  */
@@ -129,7 +130,7 @@ static void start(void) {
     vp__clock_init();
     for (int i = 0; i < n; i++) {
         const double from = now_ms(), used = cpu_ms();
-        vp__native_want(&jobs[i].kernel, &jobs[i].form, 1e9);
+        vp__native_want(&jobs[i].kernel, &jobs[i].form, 1e9, NULL, NULL);
         vp__native_settle();
         wall[i] = now_ms() - from;
         cpu[i] = cpu_ms() - used;
@@ -174,6 +175,47 @@ static void plateau(void) {
     int i = 0, good = 0;
     for (; i < n && good < 4; i++) good = each[i] <= 1.25 * level ? good + 1 : 0;
     printf("%g %g\n", at[i - good], 1e3 * level);
+    fflush(stdout);
+    vp_end(s);
+}
+
+/* The time of evaluations of something that is split among all cores, until there is so much
+ * code; their mean. */
+static double slow; /* what one in twenty of the last ones exceeded */
+
+static double evaluate_some(vp_array x, double *ms, int most, uint64_t until) {
+    int n = 0;
+    for (; n < most && (!until || stats().compiled < until); n++) {
+        const double from = now_ms();
+        vp_wait(vp_let(vp_sum(vp_sqrt(vp_add(vp_mul(x, x), 1.0)))));
+        ms[n] = now_ms() - from;
+    }
+    double sum = 0;
+    for (int i = 0; i < n; i++) sum += ms[i];
+    if (n) qsort(ms, (size_t)n, sizeof *ms, by_size);
+    slow = n ? ms[n - 1 - n / 20] : 0;
+    return n ? sum / n : 0;
+}
+
+/* While nothing, and while all the jobs are compiled; and how long those take. */
+static void busy(void) {
+    enum { QUIET = 200, MANY = 100000 };
+    static double ms[MANY];
+    static job jobs[MOST];
+    vp_scope s = vp_begin();
+    vp_array x = vp_let(vp_linspace(VP_F64, 0, 1, 2000000));
+    evaluate_some(x, ms, QUIET, 0);
+    vp__native_settle();
+    const double quiet = evaluate_some(x, ms, QUIET, 0);
+    const double quiet_slow = slow;
+    const int n = make_jobs(jobs);
+    const uint64_t all = stats().compiled + (uint64_t)n;
+    const double from = now_ms();
+    for (int i = 0; i < n; i++)
+        vp__native_want(&jobs[i].kernel, &jobs[i].form, 1e9, NULL, NULL);
+    const double loud = evaluate_some(x, ms, MANY, all);
+    printf("%g %g %g %g %g\n", quiet, loud / quiet, now_ms() - from, quiet_slow / quiet,
+           slow / quiet);
     fflush(stdout);
     vp_end(s);
 }
@@ -231,6 +273,7 @@ static void start_all(const char *cache, const char *how, const double *targets)
 int main(int argc, char **argv) {
     if (argc == 2 && strcmp(argv[1], "--start") == 0) return start(), 0;
     if (argc == 2 && strcmp(argv[1], "--a1") == 0) return plateau(), 0;
+    if (argc == 2 && strcmp(argv[1], "--busy") == 0) return busy(), 0;
     char folder[] = "/tmp/vproc-bench-XXXXXX", command[64], load[64] = "";
     if (!mkdtemp(folder)) return 1;
     FILE *f = fopen("/proc/loadavg", "r");
@@ -249,6 +292,16 @@ int main(int argc, char **argv) {
     }
     report("A1 without a cache: from the start to the plateau", when, "ms", 100);
     report("  an evaluation then", level, "µs", 0);
+    double busy_ms[5][PROCESSES];
+    for (int i = 0; i < PROCESSES; i++) {
+        if (!run("--busy", "off", one, 5)) return 1;
+        for (int k = 0; k < 5; k++) busy_ms[k][i] = one[k];
+    }
+    report("all cores busy: an evaluation", busy_ms[0], "ms", 0);
+    report("  one in twenty takes longer than, in parts of that", busy_ms[3], "", 0);
+    report("  while 17 kernels are compiled", busy_ms[1], "", 0);
+    report("    one in twenty", busy_ms[4], "", 0);
+    report("  until all of these are there", busy_ms[2], "ms", 0);
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     return system(command) != 0;
 }

@@ -286,7 +286,7 @@ def fuzz_native(s, seconds):
     fuzzer = ROOT / s.options.build / "tests" / "fuzz" / "vproc-fuzz"
     if not (ROOT / s.options.build / "vproc-llvm.so").exists():
         return s.left_out("no compiler plug-in: random programs run base kernels alone")
-    for mode in ("native", "mixed"):
+    for mode in ("native", "specialised", "mixed"):
         s.check(f"random programs, VP_JIT={mode}",
                 [fuzzer, "--seconds", seconds, "--count", 100000, "--threads", "2,4"],
                 seconds + 180, {"VP_JIT": mode})

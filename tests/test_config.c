@@ -66,6 +66,11 @@ VP_TEST(good_values) {
     int64_t off = half.memory - half.memory_all / 2; /* a byte of rounding, at most */
     VP_CHECK(off >= -1 && off <= 1);
     VP_CHECK_EQ(with("VP_THREADS", "").threads, half.cores);
+    VP_CHECK_EQ(with("VP_JIT", "off").jit, VP__JIT_OFF);
+    VP_CHECK_EQ(with("VP_JIT", "0").jit, VP__JIT_OFF);
+    VP_CHECK_EQ(with("VP_JIT", "native").jit, VP__JIT_NATIVE);
+    VP_CHECK_EQ(with("VP_JIT", "Specialised").jit, VP__JIT_SPECIALISED);
+    VP_CHECK_EQ(with("VP_JIT", "mixed").jit, VP__JIT_MIXED);
     VP_CHECK_STR(with("VP_CACHE", "off").cache, "");
     VP_CHECK_STR(with("VP_CACHE", "0").cache, "");
     VP_CHECK_STR(with("VP_CACHE", "on").cache, NULL);

@@ -338,12 +338,19 @@ VP_TEST_TIMEOUT(large_random_kernels, 120) { check_random(200000, 60, 150000); }
 
 /* The same with native code, in whatever way the layout lets it run; without a compiler it
  * is the base kernels again. */
-VP_TEST_TIMEOUT(random_kernels_as_native_code, 240) {
-    setenv("VP_JIT", "native", 1);
+static void check_stage(const char *jit, uint64_t first) {
+    setenv("VP_JIT", jit, 1);
+    setenv("VP_CACHE", "off", 1);
     cost = 1e6;
-    check_random(300000, 300, 5000);
-    check_random(400000, 40, 150000);
+    check_random(first, 300, 5000);
+    check_random(first + 100000, 40, 150000);
 }
+
+VP_TEST_TIMEOUT(random_kernels_as_native_code, 240) { check_stage("native", 300000); }
+VP_TEST_TIMEOUT(random_kernels_as_specialised_code, 240) {
+    check_stage("specialised", 500000);
+}
+VP_TEST_TIMEOUT(random_kernels_in_mixed_stages, 240) { check_stage("mixed", 700000); }
 
 /* A problem with a given body-less leaf, shape and layout. */
 static void pose(problem *p, vp_dtype t, int reduce, int ndim, const int64_t *dims,

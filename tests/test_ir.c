@@ -11,15 +11,6 @@
 #include "tests/draw_kernel.h"
 #include "tests/harness.h"
 
-static bool no_calls(int prim, int type) {
-    (void)prim, (void)type;
-    return false;
-}
-
-static bool all_calls(int prim, int type) {
-    return prim != VP__PRIM_ipow && vp__dtype[type].cls == VP__CLASS_F;
-}
-
 static char *print(const vp__ir *ir) {
     char *text = NULL;
     size_t n;
@@ -31,9 +22,9 @@ static char *print(const vp__ir *ir) {
 }
 
 /* Lowers, verifies, prints, reads and prints again; returns the text, to be freed. */
-static char *round_trip(const vp__kernel *k, bool (*has_call)(int, int)) {
+static char *round_trip(const vp__kernel *k) {
     vp__ir ir, again;
-    VP_CHECK(vp__ir_lower(&ir, k, has_call));
+    VP_CHECK(vp__ir_lower(&ir, k));
     char *text = print(&ir);
     const char *wrong = vp__ir_verify(&ir);
     if (wrong) VP_FAIL("%s in\n%s", wrong, text);
@@ -54,8 +45,7 @@ VP_TEST(every_row_of_every_type) {
         for (int t = 0; t < VP__NDTYPES; t++) {
             if (!one_row(&k, (vp__op)op, (vp_dtype)t)) continue;
             VP_CHECK_STR(vp__kernel_verify(&k), NULL);
-            free(round_trip(&k, no_calls));
-            free(round_trip(&k, all_calls));
+            free(round_trip(&k));
             rows++;
         }
     VP_CHECK_GT(rows, 400);
@@ -66,7 +56,7 @@ VP_TEST(every_cast) {
     for (int from = 0; from < VP__NDTYPES; from++)
         for (int to = 0; to < VP__NDTYPES; to++) {
             one_cast(&k, (vp_dtype)from, (vp_dtype)to);
-            char *text = round_trip(&k, no_calls);
+            char *text = round_trip(&k);
             VP_CHECK(!strstr(text, "base")); /* the IR can say all of them */
             free(text);
         }
@@ -82,7 +72,7 @@ VP_TEST(random_kernels) {
             k.reduce = draw_below(2) ? VP__OP_sum : VP__OP_max;
             k.reduce_type = k.result;
         }
-        free(round_trip(&k, draw_below(2) ? no_calls : all_calls));
+        free(round_trip(&k));
     }
 }
 
@@ -90,7 +80,7 @@ VP_TEST(random_kernels) {
 
 static void golden(const vp__kernel *k, const char *expected) {
     VP_CHECK_STR(vp__kernel_verify(k), NULL);
-    char *text = round_trip(k, no_calls);
+    char *text = round_trip(k);
     VP_CHECK_STR(text, expected);
     free(text);
 }
@@ -155,13 +145,6 @@ VP_TEST(golden_sum_of_abs_of_sin) {
                "%1 = base1 float64 sin float64 %0\n"
                "%2 = abs float64 %1\n"
                "reduce sum float64 float64 %2\n");
-    /* The same where a machine has vectors for it. */
-    char *text = round_trip(&k, all_calls);
-    VP_CHECK_STR(text, "%0 = leaf float64 0\n"
-                       "%1 = call1 float64 sin %0\n"
-                       "%2 = abs float64 %1\n"
-                       "reduce sum float64 float64 %2\n");
-    free(text);
 }
 
 VP_TEST(golden_sum_of_squared_differences) {
@@ -320,10 +303,6 @@ VP_TEST(wrong_texts_are_refused) {
          "an instruction does not take"},
         {"%0 = leaf bool 0\n%1 = select bool %0 %0 %0\nstore bool %1\n",
          "an instruction does not take"},
-        {"%0 = leaf float64 0\n%1 = call1 float64 frob %0\nstore float64 %1\n",
-         "there is no such primitive"},
-        {"%0 = leaf float64 0\n%1 = call1 float64 pow %0\nstore float64 %1\n",
-         "an instruction does not take"},
         {"%0 = leaf float64 0\n%1 = base1 float64 frob float64 %0\nstore float64 %1\n",
          "there is no such base kernel"},
         {"%0 = leaf float64 0\n%1 = base1 float64 cast float64 %0\nstore float64 %1\n",
@@ -410,7 +389,7 @@ VP_TEST(damaged_texts_never_crash) {
         for (int n = draw_below(4); n >= 0; n--) draw_instr(&k);
         k.result = k.instr[k.ninstrs - 1].result;
         if (i % 2) reduce(&k, VP__OP_min);
-        char *text = round_trip(&k, i % 3 ? no_calls : all_calls);
+        char *text = round_trip(&k);
         const size_t n = strlen(text);
         char *copy = malloc(n + 1);
         for (size_t end = 0; end < n; end += 1 + n / 200) {

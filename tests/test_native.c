@@ -303,6 +303,8 @@ static void run_native(const problem *p, vp__native_fn fn) {
 
 /* --- comparing ---------------------------------------------------------------------- */
 
+static const vp__facts *specialised; /* what the code at hand relies on, or NULL */
+
 static void describe(const problem *p) {
     static const char *const kinds[] = {"map", "rows", "chunk", "cols"};
     static const char *const reads[] = {"run", "row", "plane"};
@@ -312,6 +314,7 @@ static void describe(const problem *p) {
         fprintf(stderr, " %s", reads[p->form.read[i]]);
     fprintf(stderr, "\nx %lld, y %lld, z %lld\n", (long long)p->x, (long long)p->y,
             (long long)p->z);
+    if (specialised) vp__facts_print(specialised, stderr);
 }
 
 static void show_bytes(const char *what, const char *at, int n) {
@@ -394,13 +397,57 @@ static void check(const problem *p, vp__native_fn fn) {
 
 static int compiled_count;
 
+/* Any of the facts about the problem, most of the time all of them. */
+static void draw_facts(const problem *p, vp__facts *f) {
+    const int most = draw_below(4) ? 0 : 3, n = p->kernel.nleaves;
+    const int64_t extent[] = {p->x, p->y, p->z};
+    vp__facts_init(f, &p->kernel);
+    for (int i = 0; i < VP__FACTS_EXTENTS; i++)
+        if (!draw_below(most + 1)) f->word[i] = extent[i];
+    for (int i = 0; i <= n; i++) {
+        const box *b = i == n ? &p->out : &p->leaf[i];
+        if (i < n && p->kernel.leaf[i].constant) continue;
+        if (!draw_below(most + 1)) vp__facts_of(f, i)[0] = b->stride[1];
+        if (!draw_below(most + 1)) vp__facts_of(f, i)[1] = b->stride[0];
+    }
+}
+
+/* Compiles it once more for a shape, and for constants in place of some leaves. */
+static void check_specialised(const problem *generic, bool large) {
+    static problem p;
+    p = *generic;
+    for (int i = 1; i < p.kernel.nleaves; i++) {
+        vp__leaf *leaf = &p.kernel.leaf[i];
+        if (leaf->constant || draw_below(2)) continue;
+        leaf->constant = true;
+        draw_value((vp_dtype)leaf->dtype, &leaf->value);
+        p.form.read[i] = VP__READ_PLANE;
+    }
+    draw_operands(&p, large);
+    vp__facts facts;
+    draw_facts(&p, &facts);
+    vp__compiled code;
+    char *message = NULL;
+    if (!vp__compile(&p.kernel, &p.form, &facts, &code, &message)) {
+        /* Constants are no runs, so calls may need more blocks. */
+        if (!strstr(message, "stack")) VP_FAIL("specialised: %s", message);
+        free(message);
+        return;
+    }
+    specialised = &facts;
+    check(&p, code.fn);
+    specialised = NULL;
+    vp__object_release(code.object);
+    free(code.image);
+}
+
 /* Compiles the problem's kernel and runs it in some shapes. */
 static void check_kernel(problem *p, int small, int large) {
     vp__compiled code;
     char *message = NULL;
     const char *wrong = vp__kernel_verify(&p->kernel);
     if (wrong) VP_FAIL("drew a kernel in which %s", wrong);
-    if (!vp__compile(&p->kernel, &p->form, &code, &message)) {
+    if (!vp__compile(&p->kernel, &p->form, NULL, &code, &message)) {
         /* What calls base kernels has no columns, and not too many blocks. */
         if (strstr(message, p->form.kind == VP__FORM_COLS ? "columns" : "stack")) {
             free(message);
@@ -415,6 +462,8 @@ static void check_kernel(problem *p, int small, int large) {
         check(p, code.fn);
     }
     vp__object_release(code.object);
+    check_specialised(p, false);
+    if (large && draw_below(2)) check_specialised(p, true);
 }
 
 /* --- tests -------------------------------------------------------------------------- */
@@ -434,7 +483,7 @@ static void begin(const char *isa, uint64_t first) {
     vp__compiled code;
     char *message = NULL;
     one_row(&p.kernel, VP__OP_add, VP_F64);
-    if (!vp__compile(&p.kernel, &p.form, &code, &message)) {
+    if (!vp__compile(&p.kernel, &p.form, NULL, &code, &message)) {
         if (strstr(message, "there is no compiler plug-in")) VP_SKIP("%s", message);
         VP_FAIL("%s", message);
     }
@@ -590,7 +639,7 @@ VP_TEST(chains_of_calls) {
             draw_form(p, VP__FORM_MAP);
             vp__compiled code;
             char *message = NULL;
-            if (vp__compile(&p->kernel, &p->form, &code, &message)) {
+            if (vp__compile(&p->kernel, &p->form, NULL, &code, &message)) {
                 vp__object_release(code.object);
                 check_kernel(p, 2, 1);
                 continue;

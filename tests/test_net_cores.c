@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "net/cost.h"
 #include "net/tuning.h"
 #include "tests/net_support.h"
 #include "trace/trace.h"
@@ -253,6 +254,35 @@ VP_TEST(costs_converge) {
         }
         vp_drop(a);
     }
+    vp_end(s);
+}
+
+/* How many of some nodes are placed on core 1 of two, while core 0 has a node to do. */
+static int placed_on_core_1(vp_array x) {
+    int n = 0;
+    for (int i = 0; i < 30; i++) {
+        vp_array y = vp_let(vp_sqrt(x));
+        n += vp__test_storage(y)->home == 1;
+        vp_drop(y);
+    }
+    VP_CHECK_OK(vp_sync());
+    return n;
+}
+
+/* A core that somebody compiles on is as good as one with that much work ahead. */
+VP_TEST(nodes_avoid_a_core_that_compiles) {
+    vp__test_threads(2);
+    setenv("VP_JIT", "off", 1);
+    vp_scope s = vp_begin();
+    vp_array x = vp_let(vp_ones(VP_F64, vp_shape(100000)));
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK_GT(placed_on_core_1(x), 0);
+    vp__cost_book_compiling(INT64_C(1) << 40);
+    VP_CHECK_EQ(atomic_load(&vp__cores[1]->compiling), INT64_C(1) << 40);
+    VP_CHECK_EQ(placed_on_core_1(x), 0);
+    vp__cost_book_compiling(-(INT64_C(1) << 40));
+    VP_CHECK_GT(placed_on_core_1(x), 0);
+    for (int i = 0; i < 2; i++) VP_CHECK_EQ(atomic_load(&vp__cores[i]->compiling), 0);
     vp_end(s);
 }
 

@@ -17,41 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "jit/compiler.h"
-#include "jit/native.h"
+#include "net/core.h"
 #include "tests/cache_support.h"
+#include "tests/jit_support.h"
 #include "tests/net_support.h"
-
-static void use(const char *jit, const char *cache) {
-    setenv("VP_JIT", jit, 1);
-    setenv("VP_CACHE", cache, 1);
-    setenv("VP_THREADS", "2", 1);
-}
-
-/* Skips the test where nothing can be compiled; asked in a process of its own, since that
- * opens the compiler. */
-static void need_compiler(void) {
-    use("off", "off");
-    const pid_t child = fork();
-    VP_CHECK_GE(child, 0);
-    if (child == 0) {
-        vp__kernel k = {.nleaves = 1, .reduce = -1, .result = VP_F64};
-        vp__form form = {.kind = VP__FORM_MAP};
-        vp__compiled code;
-        char *message = NULL;
-        k.leaf[0].dtype = VP_F64;
-        _exit(vp__compile(&k, &form, &code, &message) ? 0 : 1);
-    }
-    int status;
-    VP_CHECK_EQ(waitpid(child, &status, 0), child);
-    if (status != 0) VP_SKIP("there is no compiler plug-in (vproc-llvm.so)");
-}
-
-static vp__native_stats stats(void) {
-    vp__native_stats s;
-    vp__native_get_stats(&s);
-    return s;
-}
 
 /* Dear enough to be compiled after some runs: sum(x * a + b). */
 static void compute(vp_array x, int64_t n, int i) {
@@ -79,28 +48,25 @@ static void compute_for(vp_array x, int64_t n, int times) {
     }
 }
 
-static int wait_for(pid_t child) {
-    int status;
-    VP_CHECK_EQ(waitpid(child, &status, 0), child);
-    return status;
-}
-
 /* --- hooks -------------------------------------------------------------------------- */
 
 static _Atomic int calls;
 
-static bool hang(void) {
+static bool hang(vp__stage stage) {
+    (void)stage;
     atomic_fetch_add(&calls, 1);
     sleep(10);
     return false;
 }
 
-static bool refuse(void) {
+static bool refuse(vp__stage stage) {
+    (void)stage;
     atomic_fetch_add(&calls, 1);
     return false;
 }
 
-static bool dawdle(void) {
+static bool dawdle(vp__stage stage) {
+    (void)stage;
     atomic_fetch_add(&calls, 1);
     usleep(30000);
     return true;
@@ -163,17 +129,8 @@ VP_TEST(a_missing_compiler_is_missed_by_nobody) {
     vp_end(s);
 }
 
-static char *contents(const char *path) {
-    FILE *f = fopen(path, "r");
-    VP_CHECK(f);
-    char *text = calloc(1, 1 << 20);
-    VP_CHECK_GT(fread(text, 1, (1 << 20) - 1, f), 0);
-    fclose(f);
-    return text;
-}
-
 /* The trace says what became of compiling. */
-static void check_trace(bool (*hook)(void), const char *line) {
+static void check_trace(bool (*hook)(vp__stage), const char *line) {
     char path[] = "/tmp/vproc-trace-XXXXXX";
     const int file = mkstemp(path);
     VP_CHECK_GE(file, 0);
@@ -205,6 +162,31 @@ VP_TEST(a_failed_compile_is_in_the_trace) {
 VP_TEST(ready_code_is_in_the_trace) {
     need_compiler();
     check_trace(NULL, "native code compiled");
+}
+
+/* --- the books --------------------------------------------------------------------- */
+
+static int64_t booked(void) {
+    int64_t sum = 0;
+    for (int i = 0; i < vp__placeable; i++) sum += atomic_load(&vp__cores[i]->compiling);
+    return sum;
+}
+
+/* As long as it goes on, in a fork's child not at all. */
+VP_TEST(compiling_is_in_the_books) {
+    use("on", "off");
+    vp__native_test_hook = dawdle;
+    vp_scope s = vp_begin();
+    vp_array x = vp__test_counting(100000);
+    while (calls == 0) compute_many(x, 1);
+    VP_CHECK_GT(booked(), 0);
+    const pid_t child = fork();
+    VP_CHECK_GE(child, 0);
+    if (child == 0) _exit(booked() == 0 ? 0 : 1);
+    VP_CHECK_EQ(wait_for(child), 0);
+    vp__native_settle();
+    VP_CHECK_EQ(booked(), 0);
+    vp_end(s);
 }
 
 /* --- what is compiled --------------------------------------------------------------- */
@@ -312,9 +294,9 @@ static void compute_shapes(char *to) {
 
 VP_TEST_TIMEOUT(cuts_and_stages_give_the_same_bits, 60) {
     need_compiler();
-    static const char *const modes[] = {"off", "native", "mixed"};
-    char *results[3];
-    for (int i = 0; i < 3; i++) {
+    static const char *const modes[] = {"off", "native", "mixed", "specialised"};
+    char *results[4];
+    for (int i = 0; i < 4; i++) {
         results[i] = mmap(NULL, RESULTS, PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         VP_CHECK(results[i] != MAP_FAILED);
@@ -358,6 +340,10 @@ VP_TEST(two_threads_that_compile) {
     need_compiler();
     check_threads("native");
 }
+VP_TEST(two_threads_that_specialise) {
+    need_compiler();
+    check_threads("specialised");
+}
 VP_TEST(two_threads_while_stages_change) {
     need_compiler();
     check_threads("mixed");
@@ -387,8 +373,8 @@ VP_TEST(a_fork_in_the_middle_of_a_compile) {
 
 /* At any moment, also while the compiler is opened; workers may be about to ask for code,
  * or compile it themselves. */
-static void fork_often(const char *mode) {
-    for (int i = 0; i < 60 / vp__test_slowdown() + 1; i++) {
+static void fork_often(const char *mode, int times) {
+    for (int i = 0; i < times / vp__test_slowdown() + 1; i++) {
         const pid_t outer = fork();
         VP_CHECK_GE(outer, 0);
         if (outer > 0) {
@@ -411,11 +397,16 @@ static void fork_often(const char *mode) {
 
 VP_TEST_TIMEOUT(forks_at_any_moment, 60) {
     need_compiler();
-    fork_often("on");
+    fork_often("on", 60);
 }
 VP_TEST_TIMEOUT(forks_of_workers_that_compile, 60) {
     need_compiler();
-    fork_often("native");
+    fork_often("native", 60);
+}
+
+VP_TEST_TIMEOUT(forks_of_workers_that_specialise, 60) {
+    need_compiler();
+    fork_often("specialised", 6); /* each compiles much */
 }
 
 /* The compiler is left where it is; what it works with must not be taken down under it. */

@@ -125,14 +125,14 @@ static void read_cache(vp__config *out) {
 }
 
 static int read_jit(void) {
-    static const char *const names[] = {"on", "off", "native", "mixed"};
+    static const char *const names[] = {"on", "off", "native", "mixed", "specialised"};
     const char *value = value_of("VP_JIT");
     if (!value) return VP__JIT_ON;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         if (!strcasecmp(value, names[i])) return i;
     int flag = parse_flag(value);
     if (flag >= 0) return flag ? VP__JIT_ON : VP__JIT_OFF;
-    complain("VP_JIT", value, "on, off, native or mixed", "on");
+    complain("VP_JIT", value, "on, off, native, specialised or mixed", "on");
     return VP__JIT_ON;
 }
 

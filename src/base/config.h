@@ -15,10 +15,11 @@ enum { VP__MAX_THREADS = 1024 };
 
 /* VP_JIT. */
 typedef enum {
-    VP__JIT_ON,     /* native code as soon as it is there */
-    VP__JIT_OFF,    /* base kernels only */
-    VP__JIT_NATIVE, /* compile before running, for tests */
-    VP__JIT_MIXED,  /* now these, now those, for tests */
+    VP__JIT_ON,          /* native code as soon as it is there */
+    VP__JIT_OFF,         /* base kernels only */
+    VP__JIT_NATIVE,      /* compile before running, for tests */
+    VP__JIT_MIXED,       /* now these, now those, for tests */
+    VP__JIT_SPECIALISED, /* as native, for the very sizes and constants, for tests */
 } vp__jit_mode;
 
 /* VP_WITHOUT: mechanisms that are switched off, to see what each is worth. */

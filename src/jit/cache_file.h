@@ -31,7 +31,7 @@ typedef vp__hash vp__cache_key;
 /* What a kernel was compiled from and for. */
 typedef struct {
     const char *ir;       /* the kernel as text */
-    const char *stage;    /* how specialised it is: "native" */
+    const char *stage;    /* how specialised it is: "native" or "specialised" */
     const char *features; /* what the CPU must have */
     const char *versions; /* of vproc, of the emitter, of the compiler */
 } vp__cache_meta;

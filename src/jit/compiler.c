@@ -46,13 +46,6 @@ static const vp__machine *target_of(void) {
 
 bool vp__compiler_is_possible(void) { return target_of() != NULL; }
 
-/* Base kernels do all calls, a block at a time: see llvm/stages.c. */
-static bool has_call(int prim, int type) {
-    (void)prim;
-    (void)type;
-    return false;
-}
-
 /* --- what kernels call -------------------------------------------------------------- */
 
 static int find_type(const char *name) {
@@ -157,7 +150,7 @@ static const vp__plugin *plugin_get(void) {
 
 /* --- compiling ---------------------------------------------------------------------- */
 
-static char *text_of(const vp__ir *ir, const vp__form *form) {
+static char *text_of(const vp__ir *ir, const vp__form *form, const vp__facts *facts) {
     static const char *const kinds[] = {"map", "rows", "chunk", "cols", "state"};
     static const char *const reads[] = {"run", "shared", "row", "plane"};
     _Static_assert(sizeof kinds / sizeof *kinds == VP__NFORMS, "one for each");
@@ -169,15 +162,36 @@ static char *text_of(const vp__ir *ir, const vp__form *form) {
     fprintf(f, "form %s", kinds[form->kind]);
     for (int i = 0; i < ir->nleaves; i++) fprintf(f, " %s", reads[form->read[i]]);
     fputc('\n', f);
+    if (facts) vp__facts_print(facts, f);
     vp__ir_print(ir, f);
     return fclose(f) == 0 ? text : NULL;
 }
 
-static void show(const vp__ir *ir, const vp__form *form, const char *text) {
+/* What names the code. The text is to be freed, and NULL without memory. */
+typedef struct {
+    vp__cache_meta meta;
+    vp__cache_key key;
+    char *text, version[80];
+} name;
+
+static void name_init(name *n, const vp__ir *ir, const vp__form *form,
+                      const vp__facts *facts) {
+    n->text = text_of(ir, form, facts);
+    if (!n->text) return;
+    snprintf(n->version, sizeof n->version, "emitter %s, LLVM %s", vp__emitter,
+             VP_LLVM_VERSION);
+    n->meta = (vp__cache_meta){n->text, facts ? "specialised" : "native",
+                               target_of()->cpu, n->version};
+    n->key = vp__cache_key_of(&n->meta);
+}
+
+static void show(const vp__ir *ir, const vp__form *form, const vp__facts *facts,
+                 const char *text) {
     const vp__config *config = vp__config_get();
     if (config->debug_ir) fprintf(stderr, "vproc: kernel\n%s\n", text);
     if (!config->debug_asm || !plugin_get()) return;
-    char *message = NULL, *code = plugin_get()->assembly(ir, form, target_of(), &message);
+    char *message = NULL;
+    char *code = plugin_get()->assembly(ir, form, facts, target_of(), &message);
     fprintf(stderr, "vproc: code\n%s\n", code ? code : message);
     free(code);
     free(message);
@@ -202,23 +216,31 @@ static bool load(const void *object, size_t size, vp__compiled *out, char **mess
     return true;
 }
 
-static bool compile_ir(const vp__ir *ir, const vp__form *form, vp__compiled *out,
-                       char **message) {
-    char *text = text_of(ir, form);
-    if (!text) {
+/* Keeps what was compiled in the cache, or gives it to the caller. */
+static void keep(const name *n, const vp__facts *facts, void *object, size_t size,
+                 vp__compiled *out) {
+    if (!facts) {
+        vp__cache_put(vp__cache_get_default(NULL), &n->key, &n->meta, object, size);
+        return;
+    }
+    out->image = malloc(size);
+    out->image_bytes = size;
+    if (out->image) memcpy(out->image, object, size);
+}
+
+static bool compile_ir(const vp__ir *ir, const vp__form *form, const vp__facts *facts,
+                       vp__compiled *out, char **message) {
+    name n;
+    name_init(&n, ir, form, facts);
+    if (!n.text) {
         *message = strdup("out of memory");
         return false;
     }
-    show(ir, form, text);
-    vp__cache *cache = vp__cache_get_default(NULL);
-    char version[80];
-    snprintf(version, sizeof version, "emitter %s, LLVM %s", vp__emitter,
-             VP_LLVM_VERSION);
-    vp__cache_meta meta = {text, "native", target_of()->cpu, version};
-    vp__cache_key key = vp__cache_key_of(&meta);
+    show(ir, form, facts, n.text);
+    out->key = n.key;
     vp__cache_code code;
     bool ok = false;
-    if (vp__cache_get(cache, &key, &meta, &code)) {
+    if (vp__cache_get(vp__cache_get_default(NULL), &n.key, &n.meta, &code)) {
         out->from_cache = ok = load(code.object, code.size, out, message);
         vp__cache_code_release(&code);
     }
@@ -227,28 +249,39 @@ static bool compile_ir(const vp__ir *ir, const vp__form *form, vp__compiled *out
         free(*message);
         *message = NULL;
         size_t size;
-        void *object = plugin->compile(ir, form, target_of(), &size, message);
+        void *object = plugin->compile(ir, form, facts, target_of(), &size, message);
         ok = object && load(object, size, out, message);
-        if (ok) vp__cache_put(cache, &key, &meta, object, size);
+        if (ok) keep(&n, facts, object, size, out);
         plugin->release(object);
     } else if (!ok && !*message) {
         *message = strdup("there is no compiler plug-in (vproc-llvm.so)");
     }
-    free(text);
+    free(n.text);
     return ok;
 }
 
-bool vp__compile(const vp__kernel *kernel, const vp__form *form, vp__compiled *out,
-                 char **message) {
+bool vp__compile(const vp__kernel *kernel, const vp__form *form, const vp__facts *facts,
+                 vp__compiled *out, char **message) {
     *out = (vp__compiled){0};
     vp__ir ir;
-    if (!vp__ir_lower(&ir, kernel, has_call)) {
+    if (!vp__ir_lower(&ir, kernel)) {
         *message = strdup("out of memory");
         return false;
     }
     const char *wrong = vp__ir_verify(&ir);
-    bool ok = !wrong && compile_ir(&ir, form, out, message);
+    bool ok = !wrong && compile_ir(&ir, form, facts, out, message);
     if (wrong) *message = strdup(wrong);
     vp__ir_deinit(&ir);
     return ok;
+}
+
+void vp__compiler_keep(const vp__kernel *kernel, const vp__form *form,
+                       const vp__facts *facts, const void *image, size_t bytes) {
+    vp__ir ir;
+    if (!image || !vp__ir_lower(&ir, kernel)) return;
+    name n;
+    name_init(&n, &ir, form, facts);
+    if (n.text) vp__cache_put(vp__cache_get_default(NULL), &n.key, &n.meta, image, bytes);
+    free(n.text);
+    vp__ir_deinit(&ir);
 }

@@ -7,6 +7,7 @@
 #ifndef VP_JIT_COMPILER_H
 #define VP_JIT_COMPILER_H
 
+#include "jit/cache_file.h"
 #include "jit/object.h"
 #include "jit/plugin.h"
 
@@ -15,12 +16,19 @@ typedef struct {
     vp__object *object; /* holds it, until vp__object_release */
     size_t bytes;       /* of memory it takes */
     bool from_cache;    /* not compiled */
+    vp__cache_key key;  /* its name in the cache, whether or not it is there */
+    /* Specialised code that was compiled, to be freed: the cache has it only when
+     * vp__compiler_keep is called, because it may turn out to be worth nothing. */
+    void *image;
+    size_t image_bytes;
 } vp__compiled;
 
-/* False when it cannot be had; *message then says why (to be freed), and must be NULL on
- * entry. */
-bool vp__compile(const vp__kernel *kernel, const vp__form *form, vp__compiled *out,
-                 char **message);
+/* `facts` is NULL, or what the code may rely on: that is specialised code. False when it
+ * cannot be had; *message then says why (to be freed), and must be NULL on entry. */
+bool vp__compile(const vp__kernel *kernel, const vp__form *form, const vp__facts *facts,
+                 vp__compiled *out, char **message);
+void vp__compiler_keep(const vp__kernel *kernel, const vp__form *form,
+                       const vp__facts *facts, const void *image, size_t bytes);
 
 /* Whether this build and machine have anything to compile for. */
 bool vp__compiler_is_possible(void);

@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "jit/native.h"
 #include "jit/plan.h"
 
 size_t vp__exec_scratch_size(void) {
@@ -69,6 +68,7 @@ static void run_tiles(vp__run *r, int64_t piece) {
 void vp__plan_run(const vp__plan *p, int64_t piece, void *const *leaf_data, void *out,
                   void *partial, void *scratch) {
     vp__run r;
+    const uint64_t began = vp__code_begin(&p->code);
     vp__run_init(&r, p, leaf_data, out, scratch);
     if (p->mode == VP__PLAN_DIRECT)
         vp__run_direct(&r, piece);
@@ -76,6 +76,9 @@ void vp__plan_run(const vp__plan *p, int64_t piece, void *const *leaf_data, void
         run_tiles(&r, piece);
     else
         vp__run_reduce(&r, piece, partial);
+    /* The last piece may be shorter than the others. */
+    if (p->code.weight && (piece + 1 < p->pieces || piece == 0))
+        vp__code_end(&p->code, began, p->piece_elements);
 }
 
 void vp__plan_finish(const vp__plan *p, void *out, void *partial, void *scratch) {
@@ -86,23 +89,42 @@ void vp__plan_finish(const vp__plan *p, void *out, void *partial, void *scratch)
     vp__run_finish(&r, partial);
 }
 
-vp__native_fn vp__exec_flat_code(const vp__kernel *k, double ns) {
-    if (k->ninstrs == 0 || !vp__native_is_worth(ns)) return NULL;
+typedef struct {
+    const vp__kernel *kernel;
+    int64_t n;
+} flat_run;
+
+/* One row: how rows would follow each other does not matter. */
+static bool tell_flat(vp__facts *f, const void *context) {
+    const flat_run *run = context;
+    vp__facts_init(f, run->kernel);
+    f->word[0] = run->n;
+    f->word[1] = f->word[2] = 1;
+    for (int i = 0; i <= run->kernel->nleaves; i++)
+        if (i == run->kernel->nleaves || !vp__facts_is_constant(f, i))
+            vp__facts_of(f, i)[0] = vp__facts_of(f, i)[1] = 0;
+    return run->n != VP__UNKNOWN || f->constants != 0;
+}
+
+vp__code vp__exec_flat_code(const vp__kernel *k, double ns, int64_t n) {
+    if (k->ninstrs == 0 || !vp__native_is_worth(ns)) return (vp__code){0};
     vp__form form = {.kind = VP__FORM_MAP};
     for (int i = 0; i < k->nleaves; i++)
         form.read[i] = k->leaf[i].constant ? VP__READ_PLANE : VP__READ_RUN;
-    return vp__native_want(k, &form, ns);
+    return vp__native_want(k, &form, ns, tell_flat, &(flat_run){k, n});
 }
 
-void vp__exec_flat_native(vp__native_fn fn, const vp__kernel *k, void *const *leaf_data,
-                          void *out, int64_t n) {
+void vp__exec_flat_native(const vp__code *code, const vp__kernel *k,
+                          void *const *leaf_data, void *out, int64_t n) {
     static const int64_t none[VP__KERNEL_LEAVES + 1];
     char *ptr[VP__KERNEL_LEAVES + 1];
     for (int i = 0; i < k->nleaves; i++)
         ptr[i] =
             k->leaf[i].constant ? (char *)(uintptr_t)&k->leaf[i].value : leaf_data[i];
     ptr[k->nleaves] = out;
-    fn(ptr, none, none, n, 1, 1);
+    const uint64_t began = vp__code_begin(code);
+    code->fn(ptr, none, none, n, 1, 1);
+    vp__code_end(code, began, n);
 }
 
 /* Elements of one block of the short way; small enough that every value of the largest

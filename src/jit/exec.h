@@ -6,7 +6,7 @@
 #ifndef VP_JIT_EXEC_H
 #define VP_JIT_EXEC_H
 
-#include "jit/kernel.h"
+#include "jit/native.h"
 
 /* Binds a kernel to shapes and layouts. Everything but the addresses is known when a node
  * is placed; a plan is made then, once, and its pieces may run on any threads at once. */
@@ -40,6 +40,7 @@ void vp__plan_init(vp__plan *plan, const vp__exec_args *args, int64_t piece_elem
  * Pieces of one reduction may need a second step: when every piece has run,
  * vp__plan_finish must run once if vp__plan_partial_bytes is not 0. */
 int64_t vp__plan_pieces(const vp__plan *plan);
+vp__stage vp__plan_stage(const vp__plan *plan); /* of the code that it runs */
 size_t vp__plan_partial_bytes(const vp__plan *plan);
 
 /* Runs one piece: leaf_data[i] is the address of leaf i's element 0,0,… (ignored for
@@ -57,9 +58,10 @@ size_t vp__exec_scratch_size(void);
 void vp__exec_flat(const vp__kernel *kernel, void *const *leaf_data, void *out, int64_t n,
                    void *scratch);
 
-/* Native code for that, if there is any by now; `ns` is what the run would cost. */
-vp__native_fn vp__exec_flat_code(const vp__kernel *kernel, double ns);
-void vp__exec_flat_native(vp__native_fn code, const vp__kernel *kernel,
+/* Native code for that, if there is any by now; `ns` is what the run would cost, n the
+ * elements of each call, or VP__UNKNOWN where they change. */
+vp__code vp__exec_flat_code(const vp__kernel *kernel, double ns, int64_t n);
+void vp__exec_flat_native(const vp__code *code, const vp__kernel *kernel,
                           void *const *leaf_data, void *out, int64_t n);
 
 #endif

@@ -14,15 +14,6 @@ static const struct {
 #include "jit/ir.def"
 };
 
-static const struct {
-    const char *name;
-    int operands;
-} prims[VP__NPRIMS] = {
-#define VP__PRIM(name, operands, kind, meaning) {#name, operands},
-    VP__PRIMS(VP__PRIM)
-#undef VP__PRIM
-};
-
 int vp__ir_arity(int op) { return info[op].operands; }
 
 int vp__ir_add(vp__ir *ir, vp__ir_instr instr) {
@@ -53,7 +44,6 @@ static const char *type_name(int type) {
 static bool is_base(int op) {
     return op == VP__IR_base1 || op == VP__IR_base2 || op == VP__IR_base3;
 }
-static bool is_call(int op) { return op == VP__IR_call1 || op == VP__IR_call2; }
 
 void vp__ir_print(const vp__ir *ir, FILE *f) {
     for (int i = 0; i < ir->n; i++) {
@@ -63,8 +53,6 @@ void vp__ir_print(const vp__ir *ir, FILE *f) {
             fprintf(f, " %" PRIu64, in->imm);
         else if (in->op == VP__IR_number)
             fprintf(f, " 0x%" PRIx64, in->imm);
-        else if (is_call(in->op))
-            fprintf(f, " %s", prims[in->imm].name);
         else if (is_base(in->op))
             fprintf(f, " %s %s", vp__ops[in->imm / 256].name,
                     type_name((int)(in->imm % 256)));
@@ -130,12 +118,6 @@ static const char *read_imm(reader *r, vp__ir_instr *in) {
     if (in->op == VP__IR_leaf || in->op == VP__IR_number) {
         if (!next_word(r) || !read_number(r->word, UINT64_MAX, &in->imm))
             return "a number is missing";
-    } else if (is_call(in->op)) {
-        int p = 0;
-        if (!next_word(r)) return "a primitive is missing";
-        while (p < VP__NPRIMS && strcmp(r->word, prims[p].name) != 0) p++;
-        if (p == VP__NPRIMS) return "there is no such primitive";
-        in->imm = (uint64_t)p;
     } else if (is_base(in->op)) {
         uint8_t type;
         int row = next_word(r) ? find_row(r->word) : -1;
@@ -232,10 +214,6 @@ static bool takes(const vp__ir_instr *in, const int *t) {
     return vp__op_key((vp__op)row, work) == in->imm % 256;
 }
 
-static bool is_prim(const vp__ir_instr *in) {
-    return in->imm < VP__NPRIMS && prims[in->imm].operands == info[in->op].operands;
-}
-
 /* Whether a constant has no bits that its type has not. */
 static bool fits(const vp__ir_instr *in) {
     if (in->type == VP__TRUTH || in->type == VP_BOOL) return in->imm <= 1;
@@ -293,8 +271,6 @@ static const char *verify_instr(const vp__ir *ir, int i) {
         break;
     case VP__IR_re:
     case VP__IR_im: ok = is_complex(t[0]) && type == vp__dtype[t[0]].real; break;
-    case VP__IR_call1: ok = same1 && is_float(type) && is_prim(in); break;
-    case VP__IR_call2: ok = same2 && is_float(type) && is_prim(in); break;
     case VP__IR_base1:
     case VP__IR_base2:
     case VP__IR_base3: ok = takes(in, t); break;

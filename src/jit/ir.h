@@ -49,11 +49,8 @@ typedef struct {
 /* How many operands an instruction has. */
 int vp__ir_arity(int op);
 
-/* Lowers a kernel that vp__kernel_verify finds no fault with. `has_call` says whether the
- * machine it is for has vector code for a math primitive and type; where not, the base
- * kernel is called. False without memory. */
-bool vp__ir_lower(vp__ir *ir, const vp__kernel *kernel,
-                  bool (*has_call)(int prim, int type));
+/* Lowers a kernel that vp__kernel_verify finds no fault with. False without memory. */
+bool vp__ir_lower(vp__ir *ir, const vp__kernel *kernel);
 
 /* Adds an instruction and returns its number, or -1 without memory. */
 int vp__ir_add(vp__ir *ir, vp__ir_instr instr);

@@ -4,9 +4,8 @@
  * texts of ops.def are parsed as they stand there, by recursive descent with C's
  * precedence, and emit as they are parsed; so a new row needs nothing here.
  *
- * A row whose body cannot be said in the IR (complex functions, exact remainders, integer
- * powers, a math function this machine has no vectors for) becomes a call of its base
- * kernel, as a whole.
+ * A row whose body cannot be said in the IR (math functions, exact remainders, integer
+ * powers) becomes a call of its base kernel, as a whole.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +65,6 @@ typedef struct {
 
 typedef struct {
     vp__ir *ir;
-    bool (*has_call)(int prim, int type);
     const char *text;
     int type;  /* the row's */
     int real;  /* its component's */
@@ -211,16 +209,8 @@ static value lane_prim(lowering *l, int prim, const value *x) {
 
 static value apply_prim(lowering *l, int prim, const value *x) {
     if (prims[prim].kind != MATH) return lane_prim(l, prim, x);
-    /* Complex rows call libm, one element at a time; so does the base kernel. */
-    if (is_complex(l->type) || !l->has_call(prim, l->type)) {
-        l->beyond = true;
-        return x[0];
-    }
-    if (prims[prim].operands == 1)
-        return emit(l, VP__IR_call1, l->real, as(l, x[0], l->real).at, 0, 0,
-                    (uint64_t)prim);
-    const value first = as(l, x[0], l->real), second = as(l, x[1], l->real);
-    return emit(l, VP__IR_call2, l->real, first.at, second.at, 0, (uint64_t)prim);
+    l->beyond = true;
+    return x[0];
 }
 
 static value constant_prim(lowering *l, int prim) {
@@ -374,12 +364,12 @@ static int lower_instr(lowering *l, const vp__instr *in) {
         .at;
 }
 
-bool vp__ir_lower(vp__ir *ir, const vp__kernel *k, bool (*has_call)(int, int)) {
+bool vp__ir_lower(vp__ir *ir, const vp__kernel *k) {
     *ir = (vp__ir){.reduce = k->reduce,
                    .reduce_type = k->reduce >= 0 ? k->reduce_type : 0,
                    .result = k->result,
                    .nleaves = k->nleaves};
-    lowering l = {.ir = ir, .has_call = has_call};
+    lowering l = {.ir = ir};
     int at[VP__KERNEL_LEAVES + VP__KERNEL_INSTRS];
     for (int i = 0; i < k->nleaves; i++) {
         vp__ir_instr leaf = {VP__IR_leaf, k->leaf[i].dtype, {0, 0, 0}, (uint64_t)i};

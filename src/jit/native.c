@@ -7,11 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "base/config.h"
 #include "jit/compiler.h"
+#include "jit/jobs.h"
+#include "jit/special.h"
+#include "jit/usage.h"
 #include "trace/trace.h"
 
 enum {
@@ -23,162 +24,178 @@ enum {
     WORTH = 200000,
     /* A run that costs less is over before anybody would have looked. */
     LEAST = 1500,
+    /* Measuring a run takes some 30 ns. Those that cost more than this all are, of the others
+     * one in MEASURED_ONE_IN, in no rhythm. */
+    MEASURED_NS = 50000,
+    MEASURED_ONE_IN = 8,
+    /* Usage is noted when some code has run for another 2^this nanoseconds, ten seconds or
+     * so. */
+    NOTED_SHIFT = 33,
 };
-
-typedef enum { NEW, QUEUED, READY, FAILED } state;
 
 typedef struct {
     uint16_t bytes;
     char text[2 * VP__KERNEL_LEAVES + VP__KERNEL_INSTRS * sizeof(vp__instr) + 8];
 } key;
 
-typedef struct native {
+typedef struct vp__native {
     uint64_t hash;
     key key;
-    _Atomic(vp__native_fn) fn;
-    vp__object *object; /* where it is; the table keeps it, and is never emptied */
-    _Atomic int state;
-    _Atomic float wanted; /* nanoseconds; a hint, so relaxed */
-    struct native *next;  /* in the queue */
+    vp__built built;
+    _Atomic float wanted;   /* nanoseconds; a hint, so relaxed */
+    _Atomic uint32_t asked; /* how often there was code; likewise */
+    vp__special special;
     vp__kernel kernel;
     vp__form form;
-} native;
+} vp__native;
 
 /* Open addressing, filled once: a slot that is set stays as it is. */
-static _Atomic(native *) slots[SLOTS];
+static _Atomic(vp__native *) slots[SLOTS];
 static _Atomic int known;
 
-/* Guards the queue and everything else here; never held while compiling. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static native *first, **last = &first;
-static bool running; /* there is a thread that compiles */
-static bool busy;    /* it has something to do */
-static bool active;  /* whoever compiles is at it */
-static bool broken;  /* nothing can be compiled any more */
-static vp__native_stats stats;
-/* One compilation at a time. */
-static pthread_mutex_t compiling = PTHREAD_MUTEX_INITIALIZER;
-bool (*vp__native_test_hook)(void);
-
-/* --- forks -------------------------------------------------------------------------- */
-
-static void before_fork(void) {
-    vp__compiler_before_fork();
-    pthread_mutex_lock(&lock);
+static vp__native_fn code_of(vp__built *b) {
+    return atomic_load_explicit(&b->fn, memory_order_acquire);
 }
 
-static void after_fork(void) {
-    pthread_mutex_unlock(&lock);
-    vp__compiler_after_fork();
+/* As in vp__native_stats; relaxed. */
+static struct {
+    _Atomic uint64_t compiled, loaded, specialised, kept, dropped, failed, bytes,
+        compile_ns, load_ns, first_ns;
+} stats;
+
+/* Everything there is code for. */
+static void each_built(void (*visit)(vp__built *)) {
+    for (int i = 0; i < SLOTS; i++) {
+        vp__native *n = atomic_load_explicit(&slots[i], memory_order_acquire);
+        if (!n) continue;
+        if (code_of(&n->built)) visit(&n->built);
+        for (int k = 0; k < VP__VARIANTS; k++) {
+            vp__variant *v =
+                atomic_load_explicit(&n->special.variant[k], memory_order_acquire);
+            if (!v) break;
+            if (code_of(&v->built)) visit(&v->built);
+        }
+    }
 }
 
-/* The thread is not there any more. If somebody was compiling, the compiler may be in the
- * middle of anything: the child goes on with the code it has. */
+static vp__spinlock noting;
+
+/* Now and then, on the thread that compiles, and at the end. */
+static void note_usage(void *unused, void *neither) {
+    (void)unused, (void)neither;
+    if (!vp__spin_trylock(&noting)) return;
+    each_built(vp__usage_note);
+    vp__spin_unlock(&noting);
+}
+
+bool (*vp__native_test_hook)(vp__stage stage);
+double (*vp__native_test_time)(vp__stage stage, double ns);
+
+/* What our parent ran is the parent's to note. */
 static void in_child(void) {
-    if (active) broken = true;
-    active = busy = running = false;
-    pthread_mutex_init(&compiling, NULL);
-    pthread_cond_init(&changed, NULL);
-    after_fork();
+    each_built(vp__usage_forget);
+    noting = (vp__spinlock){false}; /* whoever held it is not here */
 }
 
-void vp__native_init(void) { pthread_atfork(before_fork, after_fork, in_child); }
+void vp__native_init(void (*book)(int64_t)) {
+    vp__jobs_init(book);
+    pthread_atfork(NULL, NULL, in_child);
+}
+
+void vp__native_finish(void) { note_usage(NULL, NULL); }
+void vp__native_settle(void) { vp__jobs_settle(); }
+
+static void count(_Atomic uint64_t *counter, uint64_t n) {
+    atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
 
 /* --- compiling ---------------------------------------------------------------------- */
 
 /* A failure is a line in the trace, which keeps the text, and with VP_DEBUG one on
  * stderr. */
-static void tell(bool ok, const vp__compiled *code, double ns, const char *message) {
+static void tell(bool ok, bool specialised, const vp__compiled *code, uint64_t ns,
+                 const char *message) {
     if (ok) {
-        vp__trace(VP__TR_COMPILE, 0,
-                  code->from_cache ? "native code loaded" : "native code compiled",
-                  (uint64_t)ns);
+        static const char *const texts[2][2] = {
+            {"native code compiled", "native code loaded"},
+            {"specialised code compiled", "specialised code loaded"}};
+        vp__trace(VP__TR_COMPILE, 0, texts[specialised][code->from_cache], ns);
         return;
     }
     char *text = NULL;
-    if (asprintf(&text, "a kernel stays with the base kernels: %s",
+    if (asprintf(&text, "a kernel stays with %s: %s",
+                 specialised ? "native code" : "the base kernels",
                  message ? message : "the compiler failed") < 0)
         return;
     if (vp__config_get()->debug_ir) fprintf(stderr, "vproc: %s\n", text);
-    vp__trace(VP__TR_COMPILE, 0, text, (uint64_t)ns);
+    vp__trace(VP__TR_COMPILE, 0, text, ns);
     if (!vp__trace_on) free(text);
 }
 
-static bool begin(native *n) {
-    pthread_mutex_lock(&compiling);
-    pthread_mutex_lock(&lock);
-    active = !broken && atomic_load_explicit(&n->state, memory_order_acquire) == QUEUED;
-    const bool begins = active;
-    pthread_mutex_unlock(&lock);
-    if (!begins) pthread_mutex_unlock(&compiling);
-    return begins;
+/* The trial of a variant is over: what pays is worth a place in the cache. */
+static void settle_job(void *kernel, void *variant) {
+    vp__native *n = kernel;
+    vp__variant *v = variant;
+    if (atomic_load_explicit(&v->phase, memory_order_relaxed) == VP__PHASE_KEPT)
+        vp__compiler_keep(&n->kernel, &n->form, &v->facts, v->image, v->image_bytes);
+    free(v->image);
+    v->image = NULL;
 }
 
-static void compile(native *n) {
-    if (!begin(n)) return;
+static void note_ready(vp__native *n, vp__variant *v, const vp__compiled *code,
+                       uint64_t ns) {
+    vp__built *b = v ? &v->built : &n->built;
+    b->object = code->object;
+    b->key = code->key;
+    count(&stats.bytes, code->bytes);
+    count(code->from_cache ? &stats.loaded : &stats.compiled, 1);
+    count(code->from_cache ? &stats.load_ns : &stats.compile_ns, ns);
+    uint64_t never = 0;
+    atomic_compare_exchange_strong(&stats.first_ns, &never,
+                                   vp__clock_ns(vp__clock_ticks()));
+    /* release pairs with vp__native_want: the code is there. */
+    atomic_store_explicit(&b->fn, code->fn, memory_order_release);
+    if (!v) return;
+    const bool anyway = vp__config_get()->jit != VP__JIT_ON;
+    count(&stats.specialised, 1);
+    v->image = code->image;
+    v->image_bytes = code->image_bytes;
+    vp__special_start(&n->special, v, anyway);
+    if (anyway) settle_job(n, v);
+}
+
+/* Compiles the kernel's native code or, for a variant, specialised code, unless that has
+ * been done. */
+static void compile(vp__native *n, vp__variant *v) {
+    vp__built *b = v ? &v->built : &n->built;
+    if (!vp__jobs_enter()) return;
+    if (atomic_load_explicit(&b->state, memory_order_acquire) != VP__CODE_QUEUED) {
+        vp__jobs_leave();
+        return;
+    }
     vp__compiled code = {0};
     char *message = NULL;
-    uint64_t began = vp__clock_ticks();
-    bool ok = (!vp__native_test_hook || vp__native_test_hook()) &&
-              vp__compile(&n->kernel, &n->form, &code, &message);
-    double ns = (double)vp__clock_ns(vp__clock_ticks() - began);
-    tell(ok, &code, ns, message);
+    const uint64_t began = vp__clock_ticks();
+    const bool ok =
+        (!vp__native_test_hook ||
+         vp__native_test_hook(v ? VP__STAGE_SPECIALISED : VP__STAGE_NATIVE)) &&
+        vp__compile(&n->kernel, &n->form, v ? &v->facts : NULL, &code, &message);
+    const uint64_t ns = vp__clock_ns(vp__clock_ticks() - began);
+    tell(ok, v != NULL, &code, ns, message);
     free(message);
-    pthread_mutex_lock(&lock);
-    active = false;
-    if (!ok) {
-        stats.failed++;
-    } else {
-        n->object = code.object;
-        stats.bytes += code.bytes;
-        *(code.from_cache ? &stats.loaded : &stats.compiled) += 1;
-        *(code.from_cache ? &stats.load_ns : &stats.compile_ns) += ns;
-        if (!stats.first_ns) stats.first_ns = vp__clock_ns(vp__clock_ticks());
-        /* release pairs with vp__native_want: the code is there. */
-        atomic_store_explicit(&n->fn, code.fn, memory_order_release);
-    }
-    atomic_store_explicit(&n->state, ok ? READY : FAILED, memory_order_release);
-    pthread_mutex_unlock(&lock);
-    pthread_mutex_unlock(&compiling);
+    if (ok)
+        note_ready(n, v, &code, ns);
+    else
+        count(&stats.failed, 1);
+    /* release: who finds it ready finds the code. */
+    atomic_store_explicit(&b->state, ok ? VP__CODE_READY : VP__CODE_FAILED,
+                          memory_order_release);
+    vp__jobs_leave();
 }
 
-static void *work(void *unused) {
-    (void)unused;
-    vp__trace_thread("compiler");
-    pthread_mutex_lock(&lock);
-    for (;;) {
-        while (!first) {
-            busy = false;
-            pthread_cond_broadcast(&changed);
-            pthread_cond_wait(&changed, &lock);
-        }
-        native *n = first;
-        first = n->next;
-        if (!first) last = &first;
-        busy = true;
-        pthread_mutex_unlock(&lock);
-        compile(n);
-        pthread_mutex_lock(&lock);
-    }
-    return NULL;
-}
+static void compile_job(void *n, void *v) { compile(n, v); }
 
-static void enqueue(native *n) {
-    pthread_mutex_lock(&lock);
-    if (!broken) {
-        n->next = NULL;
-        *last = n;
-        last = &n->next;
-        pthread_t thread;
-        if (!running && pthread_create(&thread, NULL, work, NULL) == 0) {
-            pthread_detach(thread);
-            running = true;
-        }
-        pthread_cond_broadcast(&changed);
-    }
-    pthread_mutex_unlock(&lock);
-}
+static void queue(vp__native *n, vp__variant *v) { vp__jobs_add(compile_job, n, v, !v); }
 
 /* --- the table ---------------------------------------------------------------------- */
 
@@ -210,18 +227,18 @@ static uint64_t hash_of(const key *k) {
     return h;
 }
 
-static bool is_same(const native *n, uint64_t hash, const key *k) {
+static bool is_same(const vp__native *n, uint64_t hash, const key *k) {
     return n->hash == hash && n->key.bytes == k->bytes &&
            memcmp(n->key.text, k->text, k->bytes) == 0;
 }
 
-static native *insert(_Atomic(native *) *slot, uint64_t hash, const key *k,
-                      const vp__kernel *kernel, const vp__form *form) {
+static vp__native *insert(_Atomic(vp__native *) *slot, uint64_t hash, const key *k,
+                          const vp__kernel *kernel, const vp__form *form) {
     if (atomic_fetch_add_explicit(&known, 1, memory_order_relaxed) >= MOST) {
         atomic_fetch_sub_explicit(&known, 1, memory_order_relaxed);
         return NULL;
     }
-    native *n = calloc(1, sizeof *n), *there = NULL;
+    vp__native *n = calloc(1, sizeof *n), *there = NULL;
     if (!n) {
         atomic_fetch_sub_explicit(&known, 1, memory_order_relaxed);
         return NULL;
@@ -239,12 +256,12 @@ static native *insert(_Atomic(native *) *slot, uint64_t hash, const key *k,
     return is_same(there, hash, k) ? there : NULL; /* another kernel's: next time */
 }
 
-static native *find(const vp__kernel *kernel, const vp__form *form) {
+static vp__native *find(const vp__kernel *kernel, const vp__form *form) {
     key k;
     make_key(&k, kernel, form);
     const uint64_t hash = hash_of(&k);
     for (uint64_t i = hash % SLOTS;; i = (i + 1) % SLOTS) {
-        native *n = atomic_load_explicit(&slots[i], memory_order_acquire);
+        vp__native *n = atomic_load_explicit(&slots[i], memory_order_acquire);
         if (!n) return insert(&slots[i], hash, &k, kernel, form);
         if (is_same(n, hash, &k)) return n;
     }
@@ -256,47 +273,194 @@ bool vp__native_is_worth(double ns) {
            vp__compiler_is_possible();
 }
 
-/* For tests of stages that change under a program: every other time, in no order. */
-static bool coin(void) {
+/* --- runs --------------------------------------------------------------------------- */
+
+static double time_of_a_run(vp__built *b) {
+    const uint64_t runs = atomic_load_explicit(&b->runs, memory_order_relaxed);
+    return runs
+               ? (double)atomic_load_explicit(&b->ns, memory_order_relaxed) / (double)runs
+               : 0;
+}
+
+/* For how many runs the one at hand is to be measured. */
+static uint8_t weigh(vp__native *n, double ns) {
+    const uint32_t asked = atomic_load_explicit(&n->asked, memory_order_relaxed) + 1;
+    atomic_store_explicit(&n->asked, asked, memory_order_relaxed);
+    if (ns >= MEASURED_NS) return 1;
+    return asked * 0x9e3779b1u < UINT32_MAX / MEASURED_ONE_IN ? MEASURED_ONE_IN : 0;
+}
+
+static bool asks_for_facts(const vp__code *code) {
+    vp__special *s = &code->kernel->special;
+    return atomic_load_explicit(&s->live, memory_order_relaxed) > 0 ||
+           (code->weight && vp__special_has_room(s));
+}
+
+/* Turns a run of native code into one that uses, or is compared with, code for its facts; or
+ * counts that these facts were met. */
+static void specialise(vp__code *code, const vp__facts *facts) {
+    vp__native *n = code->kernel;
+    vp__variant *v = vp__special_find(&n->special, facts);
+    if (!v) {
+        if (code->weight && vp__special_has_room(&n->special))
+            v = vp__special_note(&n->special, facts, code->weight,
+                                 time_of_a_run(&n->built));
+        if (v) queue(n, v);
+        return;
+    }
+    if (!code_of(&v->built)) return;
+    const int phase = atomic_load_explicit(&v->phase, memory_order_relaxed);
+    if (phase == VP__PHASE_DROPPED) return;
+    if (phase == VP__PHASE_TRIAL && !code->weight) code->weight = 1;
+    code->variant = v;
+    if (!vp__special_is_due(v)) return;
+    code->fn = code_of(&v->built);
+    code->stage = VP__STAGE_SPECIALISED;
+}
+
+static void count_run(const vp__code *code) {
+    if (!code->weight) return;
+    vp__built *b = code->stage == VP__STAGE_SPECIALISED ? &code->variant->built
+                                                        : &code->kernel->built;
+    count(&b->runs, code->weight);
+}
+
+void vp__native_ran(const vp__code *code, uint64_t ticks, int64_t elements) {
+    vp__native *n = code->kernel;
+    vp__variant *v = code->variant;
+    const bool specialised = code->stage == VP__STAGE_SPECIALISED;
+    double ns = (double)ticks * vp__clock_ns_per_tick;
+    if (vp__native_test_time) ns = vp__native_test_time((vp__stage)code->stage, ns);
+    vp__built *b = specialised ? &v->built : &n->built;
+    const uint64_t more = (uint64_t)ns * code->weight;
+    const uint64_t before = atomic_fetch_add_explicit(&b->ns, more, memory_order_relaxed);
+    if ((before + more) >> NOTED_SHIFT != before >> NOTED_SHIFT)
+        vp__jobs_add(note_usage, NULL, NULL, false);
+    if (!v) return;
+    int permille = 0;
+    const vp__verdict verdict =
+        vp__special_measured(&n->special, v, specialised,
+                             ns / (double)(elements > 0 ? elements : 1), ns, &permille);
+    if (verdict == VP__NOT_DECIDED) return;
+    const bool keeps = verdict == VP__DECIDED_KEEP;
+    count(keeps ? &stats.kept : &stats.dropped, 1);
+    vp__trace(VP__TR_COMPILE, 0,
+              keeps ? "specialised code kept: parts of 1000"
+                    : "specialised code dropped: parts of 1000",
+              (uint64_t)permille);
+    vp__jobs_add(settle_job, n, v, false);
+}
+
+/* --- asking ------------------------------------------------------------------------- */
+
+/* For tests of stages that change under a program: in no order. */
+static uint32_t toss(void) {
     static _Atomic uint32_t state = 1;
     uint32_t x = atomic_fetch_add_explicit(&state, 0x9e3779b9u, memory_order_relaxed);
     x = (x ^ x >> 16) * 0x85ebca6bu;
-    return (x ^ x >> 13) & 1;
+    return x ^ x >> 13;
 }
 
-vp__native_fn vp__native_want(const vp__kernel *kernel, const vp__form *form, double ns) {
-    const int mode = vp__config_get()->jit;
-    native *n = find(kernel, form);
-    if (!n) return NULL;
-    vp__native_fn fn = atomic_load_explicit(&n->fn, memory_order_acquire);
-    if (fn) return mode == VP__JIT_MIXED && coin() ? NULL : fn;
-    if (atomic_load_explicit(&n->state, memory_order_relaxed) != NEW) {
-        if (mode == VP__JIT_ON) return NULL;
-    } else {
-        float wanted = atomic_load_explicit(&n->wanted, memory_order_relaxed) + (float)ns;
-        atomic_store_explicit(&n->wanted, wanted, memory_order_relaxed);
-        if (mode == VP__JIT_ON && wanted < WORTH) return NULL;
-        int expected = NEW;
-        if (atomic_compare_exchange_strong_explicit(&n->state, &expected, QUEUED,
-                                                    memory_order_acq_rel,
-                                                    memory_order_relaxed) &&
-            mode != VP__JIT_NATIVE)
-            enqueue(n);
+static bool is_queued(vp__built *b) {
+    return atomic_load_explicit(&b->state, memory_order_relaxed) == VP__CODE_QUEUED;
+}
+
+/* Whether the caller is the one who has it compiled. */
+static bool becomes_queued(vp__built *b) {
+    int expected = VP__CODE_NEW;
+    return atomic_load_explicit(&b->state, memory_order_relaxed) == VP__CODE_NEW &&
+           atomic_compare_exchange_strong_explicit(&b->state, &expected, VP__CODE_QUEUED,
+                                                   memory_order_acq_rel,
+                                                   memory_order_relaxed);
+}
+
+/* Without code: counts what the base kernels have taken, until it is enough. */
+static void want_native(vp__native *n, double ns) {
+    if (atomic_load_explicit(&n->built.state, memory_order_relaxed) != VP__CODE_NEW)
+        return;
+    float wanted = atomic_load_explicit(&n->wanted, memory_order_relaxed) + (float)ns;
+    atomic_store_explicit(&n->wanted, wanted, memory_order_relaxed);
+    if (wanted < WORTH && vp__config_get()->jit == VP__JIT_ON) return;
+    if (becomes_queued(&n->built)) queue(n, NULL);
+}
+
+static vp__variant *add_variant(vp__native *n, const vp__facts *facts) {
+    vp__variant *v = vp__special_find(&n->special, facts);
+    return v ? v : vp__special_add(&n->special, facts);
+}
+
+static vp__code take(vp__native *n, vp__variant *v) {
+    vp__native_fn fn = v ? code_of(&v->built) : NULL;
+    if (!fn) v = NULL;
+    return (vp__code){fn ? fn : code_of(&n->built), n, v,
+                      v ? VP__STAGE_SPECIALISED : VP__STAGE_NATIVE, 1};
+}
+
+/* Compiled before it runs. Native code only where there is no other. */
+static vp__code want_now(vp__native *n, const vp__facts *facts) {
+    vp__variant *v = facts ? add_variant(n, facts) : NULL;
+    if (v && is_queued(&v->built)) compile(n, v);
+    if (v && code_of(&v->built)) return take(n, v);
+    becomes_queued(&n->built);
+    if (is_queued(&n->built)) compile(n, NULL);
+    return take(n, NULL);
+}
+
+/* Any stage there is. */
+static vp__code want_any(vp__native *n, const vp__facts *facts) {
+    if (!code_of(&n->built)) {
+        want_native(n, 0);
+        return (vp__code){0};
     }
-    if (mode != VP__JIT_NATIVE) return NULL;
-    compile(n);
-    return atomic_load_explicit(&n->fn, memory_order_acquire);
+    vp__variant *v = facts ? vp__special_find(&n->special, facts) : NULL;
+    if (facts && !v && (v = vp__special_add(&n->special, facts)) != NULL) queue(n, v);
+    const uint32_t stage = toss() % 3;
+    return stage == VP__STAGE_BASE ? (vp__code){0}
+                                   : take(n, stage == VP__STAGE_NATIVE ? NULL : v);
 }
 
-void vp__native_settle(void) {
-    pthread_mutex_lock(&lock);
-    while (running && (first || busy)) pthread_cond_wait(&changed, &lock);
-    pthread_mutex_unlock(&lock);
+/* The modes for tests. */
+__attribute__((noinline)) static vp__code
+want_in_mode(vp__native *n, int mode, vp__tell_facts tell_facts, const void *context) {
+    vp__facts facts;
+    const bool told = mode != VP__JIT_NATIVE && tell_facts && tell_facts(&facts, context);
+    const vp__code code = mode == VP__JIT_MIXED ? want_any(n, told ? &facts : NULL)
+                                                : want_now(n, told ? &facts : NULL);
+    if (code.fn) count_run(&code);
+    return code;
+}
+
+vp__code vp__native_want(const vp__kernel *kernel, const vp__form *form, double ns,
+                         vp__tell_facts tell_facts, const void *context) {
+    const int mode = vp__config_get()->jit;
+    vp__native *n = find(kernel, form);
+    if (!n) return (vp__code){0};
+    if (mode != VP__JIT_ON) return want_in_mode(n, mode, tell_facts, context);
+    vp__code code = {code_of(&n->built), n, NULL, VP__STAGE_NATIVE, 0};
+    if (!code.fn) {
+        want_native(n, ns);
+        return code;
+    }
+    code.weight = weigh(n, ns);
+    vp__facts facts;
+    if (tell_facts && asks_for_facts(&code) && tell_facts(&facts, context))
+        specialise(&code, &facts);
+    count_run(&code);
+    return code;
 }
 
 void vp__native_get_stats(vp__native_stats *out) {
-    pthread_mutex_lock(&lock);
-    *out = stats;
-    pthread_mutex_unlock(&lock);
+#define GET(name) out->name = atomic_load_explicit(&stats.name, memory_order_relaxed)
+    GET(compiled);
+    GET(loaded);
+    GET(specialised);
+    GET(kept);
+    GET(dropped);
+    GET(failed);
+    GET(bytes);
+    GET(compile_ns);
+    GET(load_ns);
+    GET(first_ns);
+#undef GET
     out->kernels = (uint64_t)atomic_load_explicit(&known, memory_order_relaxed);
 }

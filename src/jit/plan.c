@@ -381,7 +381,10 @@ static void lay_out(maker *m, int widest, int64_t elements) {
     for (int o = 0; o < p->noperands; o++)
         if (o < out || p->mode == VP__PLAN_MAP) reach(m, o);
     p->out_direct = is_contiguous(m, p->out_loop, p->nout, out);
-    p->body = p->native ? NULL : vp__plan_native_body(p, m->kernel, m->cost, m->repeats);
+    if (!p->native) {
+        p->code = vp__plan_native_body(p, m->kernel, m->cost, m->repeats);
+        p->body = p->code.fn;
+    }
     vp__plan_body(p, m->kernel);
 }
 
@@ -513,6 +516,7 @@ void vp__plan_init_for(vp__plan *p, const vp__kernels *kernels, const vp__exec_a
     const vp__kernel *k = args->kernel;
     p->kernels = kernels;
     p->native = p->body = NULL;
+    p->code = (vp__code){0};
     p->reduce = k->reduce >= 0 ? &p->kernels->reduce[k->reduce][k->reduce_type] : NULL;
     /* Positions are numbers, so those two keep the order of their axes. */
     const bool free_order = p->reduce != NULL && p->reduce->extend != NULL &&
@@ -599,6 +603,11 @@ void vp__plan_init_for(vp__plan *p, const vp__kernels *kernels, const vp__exec_a
         if (limit < m.elements) lay_out_fitting(&m, widest, max64(limit, LEAST_ELEMENTS));
     }
     cut(&m, piece_elements);
+    p->piece_elements = loops.outputs * loops.numbers / max64(p->pieces, 1) + 1;
+}
+
+vp__stage vp__plan_stage(const vp__plan *p) {
+    return p->pieces > 0 && p->code.fn ? (vp__stage)p->code.stage : VP__STAGE_BASE;
 }
 
 int64_t vp__plan_pieces(const vp__plan *p) { return p->pieces; }

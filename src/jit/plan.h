@@ -103,8 +103,10 @@ typedef struct {
 struct vp__plan {
     const vp__kernels *kernels;
     const vp__reduce_kernel *reduce;
-    vp__native_fn native; /* of DIRECT; of ROW_CHUNKS and COL_CHUNKS, or NULL */
-    vp__native_fn body;   /* the whole body on a tile, or NULL: step by step */
+    vp__native_fn native;   /* of DIRECT; of ROW_CHUNKS and COL_CHUNKS, or NULL */
+    vp__native_fn body;     /* the whole body on a tile, or NULL: step by step */
+    vp__code code;          /* which of the two that is; without either, empty */
+    int64_t piece_elements; /* of each but the last, where somebody asks for its time */
     int64_t pieces;
     int64_t tiles;            /* of the kept grid */
     int64_t piece_tiles;      /* tiles per piece */

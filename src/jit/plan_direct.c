@@ -104,6 +104,43 @@ static void cut(vp__plan *p, const nest *n, int64_t elements) {
     p->pieces = (p->tiles + p->piece_tiles - 1) / p->piece_tiles;
 }
 
+/* What a plan's calls have in common. */
+typedef struct {
+    vp__plan *plan;
+    const vp__kernel *kernel;
+    const nest *nest;
+    int64_t piece_elements;
+    bool whole; /* calls go through all three loops, and write the output itself */
+} direct_run;
+
+/* How far the calls go along a loop. */
+static int64_t extent_along(const vp__plan *p, uint8_t loop) {
+    if (loop == VP__NONE) return 1;
+    const int64_t dim = vp__plan_dim(p)[loop];
+    return vp__plan_step(p)[loop] == dim ? dim : VP__UNKNOWN;
+}
+
+static bool tell_direct(vp__facts *f, const void *context) {
+    const direct_run *run = context;
+    vp__plan *p = run->plan;
+    const nest *n = run->nest;
+    vp__facts_init(f, run->kernel);
+    if (run->whole) {
+        cut(p, n, run->piece_elements);
+        f->word[0] = extent_along(p, n->x);
+        f->word[1] = extent_along(p, n->y);
+        f->word[2] = extent_along(p, n->z);
+    }
+    const vp__tile_operand *operand = vp__plan_operand(p);
+    const int out = p->noperands - 1;
+    for (int o = 0; o < out + run->whole; o++) {
+        int64_t *word = vp__facts_of(f, o == out ? p->nleaves : operand[o].value);
+        word[0] = stride_along(p, o, n->y);
+        word[1] = stride_along(p, o, n->z);
+    }
+    return true;
+}
+
 bool vp__plan_direct(vp__plan *p, const vp__exec_args *args, const vp__space *l,
                      int64_t piece_elements) {
     const vp__kernel *k = args->kernel;
@@ -114,19 +151,29 @@ bool vp__plan_direct(vp__plan *p, const vp__exec_args *args, const vp__space *l,
     /* A few long reductions have to be cut along their numbers. */
     const bool chunks = n.kind == VP__FORM_ROWS && p->numbers / 2 >= piece_elements;
     if (chunks) form.kind = VP__FORM_CHUNK;
-    p->native = vp__native_want(k, &form, args->cost * (double)max64(args->repeats, 1));
+    const bool whole = !chunks && n.kind != VP__FORM_STATE;
+    p->code = vp__native_want(k, &form, args->cost * (double)max64(args->repeats, 1), tell_direct,
+                              &(direct_run){p, k, &n, piece_elements, whole});
+    p->native = p->code.fn;
     p->nest[0] = n.x;
     p->nest[1] = n.y;
     p->nest[2] = n.z;
-    if (!p->native || chunks || n.kind == VP__FORM_STATE) return false;
+    if (!p->native || !whole) return false;
     p->mode = VP__PLAN_DIRECT;
     cut(p, &n, piece_elements);
+    p->piece_elements = p->tile_elements * p->piece_tiles;
     return true;
 }
 
-vp__native_fn vp__plan_native_body(const vp__plan *p, const vp__kernel *k, double ns,
-                                   int repeats) {
-    if (k->ninstrs < 2 || !vp__native_is_worth(ns)) return NULL;
+/* Tiles have what size they have; only constants are always the same. */
+static bool tell_body(vp__facts *f, const void *body) {
+    vp__facts_init(f, body);
+    return f->constants != 0;
+}
+
+vp__code vp__plan_native_body(const vp__plan *p, const vp__kernel *k, double ns,
+                              int repeats) {
+    if (k->ninstrs < 2 || !vp__native_is_worth(ns)) return (vp__code){0};
     vp__kernel body = *k;
     body.reduce = -1;
     body.result = k->instr[k->ninstrs - 1].result;
@@ -136,7 +183,7 @@ vp__native_fn vp__plan_native_body(const vp__plan *p, const vp__kernel *k, doubl
     for (int o = 0; o + 1 < p->noperands; o++)
         if (operand[o].reach != VP__REACH_UNIFORM)
             form.read[operand[o].value] = VP__READ_RUN;
-    return vp__native_want(&body, &form, ns * (double)max64(repeats, 1));
+    return vp__native_want(&body, &form, ns * (double)max64(repeats, 1), tell_body, &body);
 }
 
 void vp__run_native_body(vp__run *r) {

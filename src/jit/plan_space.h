@@ -37,7 +37,7 @@ bool vp__plan_direct(vp__plan *p, const vp__exec_args *args, const vp__space *l,
                      int64_t piece_elements);
 
 /* Code for the body on tiles, as its operands are reached in them; NULL: none. */
-vp__native_fn vp__plan_native_body(const vp__plan *p, const vp__kernel *k, double ns,
-                                   int repeats);
+vp__code vp__plan_native_body(const vp__plan *p, const vp__kernel *k, double ns,
+                              int repeats);
 
 #endif

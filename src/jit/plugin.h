@@ -12,6 +12,7 @@
 
 #include <stddef.h>
 
+#include "jit/facts.h"
 #include "jit/ir.h"
 
 typedef enum {
@@ -52,18 +53,19 @@ typedef struct {
 typedef struct {
     const char *version;
     /* An object in memory that `release` frees; NULL, and a message that it frees as well,
-     * when it cannot be done. One thread at a time. */
-    void *(*compile)(const vp__ir *ir, const vp__form *form, const vp__machine *target,
-                     size_t *bytes, char **message);
+     * when it cannot be done. `facts` is NULL, or what the code may rely on. One thread at a
+     * time. */
+    void *(*compile)(const vp__ir *ir, const vp__form *form, const vp__facts *facts,
+                     const vp__machine *target, size_t *bytes, char **message);
     void (*release)(void *);
     /* The same as assembly text, for looking inside. */
-    char *(*assembly)(const vp__ir *ir, const vp__form *form, const vp__machine *target,
-                      char **message);
+    char *(*assembly)(const vp__ir *ir, const vp__form *form, const vp__facts *facts,
+                      const vp__machine *target, char **message);
 } vp__plugin;
 
 /* The plug-in's one symbol. */
 #define VP__PLUGIN_SYMBOL "vp_plugin"
 typedef const vp__plugin *(*vp__plugin_fn)(int version);
-enum { VP__PLUGIN_VERSION = 1 };
+enum { VP__PLUGIN_VERSION = 2 };
 
 #endif

@@ -34,12 +34,15 @@ typedef struct vp__core {
     vp__deque deque;
     _Atomic(vp__node *) inbox;
     _Atomic int64_t ahead; /* nanoseconds of work placed here and not finished */
-    _Atomic bool busy;     /* running a node: something in flight makes progress */
-    _Atomic bool reading;  /* its thread reads arrays outside the net; see below */
-    _Atomic int parked;    /* futex word: not 0 while its thread sleeps or is about to */
-    void *scratch;         /* for kernels */
-    void *plan;            /* for a loop plan made and used at once */
-    vp__waiter *signals;   /* to deliver; see vp__signals_deliver */
+    /* Likewise of compiling: nodes go elsewhere if they can, but there is nothing to wake
+     * anybody for. */
+    _Atomic int64_t compiling;
+    _Atomic bool busy;    /* running a node: something in flight makes progress */
+    _Atomic bool reading; /* its thread reads arrays outside the net; see below */
+    _Atomic int parked;   /* futex word: not 0 while its thread sleeps or is about to */
+    void *scratch;        /* for kernels */
+    void *plan;           /* for a loop plan made and used at once */
+    vp__waiter *signals;  /* to deliver; see vp__signals_deliver */
     bool delivering;
     vp__node *ready; /* found ready while delivering, oldest first */
     vp__node **ready_end;

@@ -58,22 +58,32 @@ double vp__cost_factor(int key) { return factor(NULL, key); }
 
 /* --- places ------------------------------------------------------------------------- */
 
-static int choose_core(const vp__node *n) {
-    /* A node that waits for an input goes where that will be: the work ahead of it there is
-     * what it waits for anyway. Stealing mends the rest. */
-    if (n->home >= 0 && n->home < vp__placeable &&
-        atomic_load_explicit(&n->waits[VP__WAIT_INPUT], memory_order_relaxed) > 1)
-        return n->home;
-    int best = 0;
+static int64_t ahead_of(int core) {
+    return atomic_load_explicit(&vp__cores[core]->ahead, memory_order_relaxed) +
+           atomic_load_explicit(&vp__cores[core]->compiling, memory_order_relaxed);
+}
+
+/* The one with least to do, from `first` on. */
+static int least_busy(int first) {
+    int best = first;
     int64_t least = INT64_MAX;
-    for (int i = 0; i < vp__placeable; i++) {
-        int64_t ahead = atomic_load_explicit(&vp__cores[i]->ahead, memory_order_relaxed);
+    for (int i = first; i < vp__placeable; i++) {
+        int64_t ahead = ahead_of(i);
         if (ahead < least) {
             least = ahead;
             best = i;
         }
     }
     return best;
+}
+
+static int choose_core(const vp__node *n) {
+    /* A node that waits for an input goes where that will be: the work ahead of it there is
+     * what it waits for anyway. Stealing mends the rest. */
+    if (n->home >= 0 && n->home < vp__placeable &&
+        atomic_load_explicit(&n->waits[VP__WAIT_INPUT], memory_order_relaxed) > 1)
+        return n->home;
+    return least_busy(0);
 }
 
 static double copy_ns(vp__device *device, int64_t bytes) {
@@ -94,8 +104,7 @@ static double on_device(const vp__node *n, vp__device *device) {
 static double on_cores(const vp__node *n) {
     double own = n->cost;
     if (own > 2 * (double)vp__tuning.piece_ns) own /= vp__placeable;
-    double ns = own + (double)atomic_load_explicit(&vp__cores[n->home]->ahead,
-                                                   memory_order_relaxed);
+    double ns = own + (double)ahead_of(n->home);
     for (int i = 0; i < n->ninputs; i++) {
         vp__storage *s = n->in[i].storage;
         int home = atomic_load_explicit(&s->home, memory_order_relaxed);
@@ -158,6 +167,14 @@ void vp__cost_book(vp__node *n) { book(n); }
 void vp__cost_unbook(vp__node *n) {
     if (n->cost >= 1)
         atomic_fetch_sub_explicit(book_of(n), (int64_t)n->cost, memory_order_relaxed);
+}
+
+void vp__cost_book_compiling(int64_t ns) {
+    /* Of the one thread that compiles, or of whoever undoes it after a fork. */
+    static int core;
+    /* Core 0 is the caller's: what it waits for should not have to wait too. */
+    if (ns > 0) core = vp__placeable > 1 ? least_busy(1) : 0;
+    atomic_fetch_add_explicit(&vp__cores[core]->compiling, ns, memory_order_relaxed);
 }
 
 __attribute__((noinline)) static void place_among_devices(vp__node *n) {

@@ -26,6 +26,10 @@ void vp__cost_place(vp__node *n);
 void vp__cost_book(vp__node *n);
 void vp__cost_unbook(vp__node *n);
 
+/* Books nanoseconds that the thread which compiles is going to take, or, negative, takes them
+ * out again. One after the other. */
+void vp__cost_book_compiling(int64_t ns);
+
 /* Corrects the model with a node that has just run. */
 void vp__cost_learn(const vp__node *n);
 

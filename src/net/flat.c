@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "jit/exec.h"
-#include "jit/native.h"
 #include "net/cost.h"
 #include "net/issue.h"
 #include "net/launch.h"
@@ -146,7 +145,7 @@ vp__error *vp__flat_run(vp__flat *f, vp__expr *e, vp__storage *fresh, char *out)
  * would take in every waiting node. */
 typedef struct {
     int64_t count, chunk;
-    vp__native_fn code;
+    vp__code code;
     uint8_t nleaves, ninstrs, result;
     uint8_t body[];
 } payload;
@@ -176,18 +175,21 @@ static void begin(vp__node *n) {
     payload *w = n->payload;
     double cost = n->cost;
     w->chunk = w->count > 0 ? w->count : 1;
-    w->code = NULL;
-    if (vp__native_is_worth(n->estimate)) {
-        vp__kernel k;
-        unpack(&k, w);
-        w->code = vp__exec_flat_code(&k, n->estimate);
+    w->code.fn = NULL;
+    if (vp__placeable > 1 && cost >= 2 * (double)vp__tuning.piece_ns) {
+        int64_t grain = vp__tuning.flat_grain;
+        int64_t wish =
+            (int64_t)((double)w->count * (double)vp__tuning.piece_ns / cost) + 1;
+        w->chunk = (wish + grain - 1) / grain * grain;
+        n->pieces = (w->count + w->chunk - 1) / w->chunk;
+        if (n->pieces < 1) n->pieces = 1;
     }
-    if (vp__placeable == 1 || cost < 2 * (double)vp__tuning.piece_ns) return;
-    int64_t grain = vp__tuning.flat_grain;
-    int64_t wish = (int64_t)((double)w->count * (double)vp__tuning.piece_ns / cost) + 1;
-    w->chunk = (wish + grain - 1) / grain * grain;
-    n->pieces = (w->count + w->chunk - 1) / w->chunk;
-    if (n->pieces < 1) n->pieces = 1;
+    if (!vp__native_is_worth(n->estimate)) return;
+    vp__kernel k;
+    unpack(&k, w);
+    w->code =
+        vp__exec_flat_code(&k, n->estimate, n->pieces == 1 ? w->count : VP__UNKNOWN);
+    if (w->code.fn) n->stage = w->code.stage;
 }
 
 static void piece(vp__node *n, int64_t i, vp__core *core) {
@@ -203,8 +205,8 @@ static void piece(vp__node *n, int64_t i, vp__core *core) {
         data[j] = vp__input_data(&n->in[in++]) + first * vp__dtype[k.leaf[j].dtype].size;
     }
     char *out = n->out + first * vp__dtype[k.result].size;
-    if (w->code)
-        vp__exec_flat_native(w->code, &k, data, out, count);
+    if (w->code.fn)
+        vp__exec_flat_native(&w->code, &k, data, out, count);
     else
         vp__exec_flat(&k, data, out, count, core->scratch);
     vp__count(&core->counters.kernels, 1);

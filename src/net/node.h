@@ -100,6 +100,7 @@ struct vp__node {
     int32_t ninputs;
     uint8_t dtype; /* of the value */
     int8_t ndim, target_ndim;
+    uint8_t stage; /* vp__stage of the code that runs, or ran last */
     bool is_sized; /* dims and estimate were known at issue */
     bool is_put;   /* result is an existing storage, and there is a target view */
     bool fits;     /* value and target agree in shape: may be stored directly */

@@ -234,8 +234,8 @@ vp__recipe *vp__recipe_of(vp__core *core, vp__expr *root, const int64_t *target,
 
 int vp__recipe_most_uses(void) {
     const vp__config *c = vp__config_get();
-    /* Where every run shall be decided anew, it is. */
-    return !c->sync && (c->jit == VP__JIT_ON || c->jit == VP__JIT_OFF) ? MOST_USES : 0;
+    /* Where every run's stage shall be decided anew, it is. */
+    return c->sync || c->jit == VP__JIT_MIXED ? 0 : MOST_USES;
 }
 
 /* --- running ------------------------------------------------------------------------ */
@@ -262,9 +262,9 @@ static vp__error *run_part(const vp__recipe *r, int k, void *const *data, char *
     vp__count(&core->counters.kernels, 1);
     vp__count(&core->counters.elements, (uint64_t)p->count);
     if (to_target ? r->target_flat : p->flat) {
-        vp__native_fn code = vp__exec_flat_code(&p->kernel, p->cost);
-        if (code)
-            vp__exec_flat_native(code, &p->kernel, data, out, p->count);
+        const vp__code code = vp__exec_flat_code(&p->kernel, p->cost, p->count);
+        if (code.fn)
+            vp__exec_flat_native(&code, &p->kernel, data, out, p->count);
         else
             vp__exec_flat(&p->kernel, data, out, p->count, core->scratch);
         return NULL;

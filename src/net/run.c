@@ -93,7 +93,9 @@ void vp__node_store(vp__node *n) {
 
 /* The value exists. */
 void vp__node_computed(vp__core *core, vp__node *n) {
-    if (!n->device) vp__trace(VP__TR_FINISH, n->id, n->name, 0);
+    if (!n->device)
+        vp__trace(VP__TR_FINISH, n->id, n->name,
+                  vp__trace_pack(0, n->stage, (uint64_t)n->cost));
     if (!n->error)
         vp__cost_learn(n);
     else

@@ -11,6 +11,7 @@
 #include "base/config.h"
 #include "jit/native.h"
 #include "lib/lib.h"
+#include "net/cost.h"
 #include "net/net.h"
 #include "ops/kernels.h"
 #include "trace/trace.h"
@@ -54,7 +55,7 @@ static void init(void) {
      * registers with its first use, those of native code and of Fourier transforms must lock
      * after our workers have gone. */
     vp__pool_free(vp__pool_alloc(64), 64);
-    vp__native_init();
+    vp__native_init(vp__cost_book_compiling);
     vp__lib_fft_init();
     pthread_atfork(before_fork, after_fork, in_child);
 }
@@ -62,4 +63,7 @@ static void init(void) {
 void vp__net_init(void) { pthread_once(&once, init); }
 
 /* The library goes, or the process: nobody may run our code after this. */
-__attribute__((destructor)) static void finish(void) { vp__workers_stop(); }
+__attribute__((destructor)) static void finish(void) {
+    vp__workers_stop();
+    vp__native_finish();
+}

@@ -23,8 +23,8 @@ typedef struct {
     size_t partial_bytes;
     int64_t chunk; /* elements of a flat piece */
     bool flat, at_once;
-    vp__native_fn code; /* of a flat one */
-    char **temps;       /* outputs of all parts but the last; NULL until then */
+    vp__code code; /* of a flat one */
+    char **temps;  /* outputs of all parts but the last; NULL until then */
 } payload;
 
 /* For the sizes of a late segment. */
@@ -93,11 +93,13 @@ static void open_part(vp__node *n) {
     int64_t wish = piece_elements(n, p), grain = vp__tuning.flat_grain;
     w->flat = to_target ? r->target_flat : p->flat;
     if (w->flat) {
-        w->code = vp__exec_flat_code(&p->kernel, p->cost);
         w->chunk = wish < p->count ? (wish + grain - 1) / grain * grain
                                    : (p->count > 0 ? p->count : 1);
         n->pieces = (p->count + w->chunk - 1) / w->chunk;
         if (n->pieces == 0) n->pieces = 1;
+        w->code = vp__exec_flat_code(&p->kernel, p->cost,
+                                     n->pieces == 1 ? p->count : VP__UNKNOWN);
+        n->stage = w->code.fn ? w->code.stage : VP__STAGE_BASE;
         return;
     }
     w->plan = to_target ? r->target_plan : r->plan[w->phase];
@@ -110,6 +112,7 @@ static void open_part(vp__node *n) {
         if (!w->partial) goto no_memory;
     }
     n->pieces = vp__plan_pieces(w->plan);
+    n->stage = (uint8_t)vp__plan_stage(w->plan);
     if (n->pieces == 0) n->pieces = 1; /* an empty output: one piece that does nothing */
     return;
 no_memory:
@@ -163,8 +166,8 @@ static void piece(vp__node *n, int64_t i, vp__core *core) {
         int64_t count = p->count - first < w->chunk ? p->count - first : w->chunk;
         void *shifted[VP__KERNEL_LEAVES];
         shift(p, data, out, first, shifted, &out);
-        if (w->code)
-            vp__exec_flat_native(w->code, &p->kernel, shifted, out, count);
+        if (w->code.fn)
+            vp__exec_flat_native(&w->code, &p->kernel, shifted, out, count);
         else
             vp__exec_flat(&p->kernel, shifted, out, count, core->scratch);
     } else if (vp__plan_pieces(w->plan)) {

@@ -84,17 +84,6 @@ const vp__kernels *vp__kernels_accurate_for(const char *isa) {
     return find_set(isa, true);
 }
 
-const vp__vector_fn *vp__kernels_vector(const vp__kernels *k, const char *prim,
-                                        vp_dtype t) {
-    static const char *const names[] = {
-#define NAME(fn, ...) #fn,
-        VP__MATH_UNARY(NAME) VP__MATH_BINARY(NAME) VP__MATH_EXACT(NAME)};
-    for (int i = 0; i < VP__NMATH && (t == VP_F32 || t == VP_F64); i++)
-        if (strcmp(names[i], prim) == 0)
-            return k->vector[i][t == VP_F64].call ? &k->vector[i][t == VP_F64] : NULL;
-    return NULL;
-}
-
 static _Atomic(const vp__kernels *) chosen;
 static pthread_once_t choose_once = PTHREAD_ONCE_INIT;
 

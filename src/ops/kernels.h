@@ -86,15 +86,6 @@ typedef struct {
                  int64_t cols);
 } vp__reduce_kernel;
 
-/* A math function of floats as later stages call it: V f(V) or V f(V, V), where V is a
- * vector of the instruction set's full width, passed and returned in registers as the
- * platform's calls do. Every lane is computed from that lane alone; all values of all
- * lanes are welcome. The base kernels run the same code, so the bits are the same. */
-typedef struct {
-    const char *symbol; /* the function's name, the same in every build */
-    void (*call)(void); /* NULL: this platform has no vector functions */
-} vp__vector_fn;
-
 typedef struct {
     const char *isa;                     /* "baseline", "avx2", "avx512" */
     const char *math;                    /* "fast", "accurate": VP_MATH */
@@ -104,7 +95,6 @@ typedef struct {
     vp__gather_fn gather[5];                         /* by log2 of the element size */
     vp__scatter_fn scatter[5];
     vp__fill_fn fill[5];
-    vp__vector_fn vector[VP__NMATH][2]; /* by function (math.h); of float32, float64 */
 } vp__kernels;
 
 /* The kernels for this CPU, or those VP_ISA names, in the mode that VP_MATH names; chosen
@@ -114,11 +104,6 @@ const vp__kernels *vp__kernels_get(void);
 /* A particular set, for tests; NULL where this CPU cannot run it. */
 const vp__kernels *vp__kernels_for(const char *isa);          /* VP_MATH=fast */
 const vp__kernels *vp__kernels_accurate_for(const char *isa); /* VP_MATH=accurate */
-
-/* The vector function of a MATH primitive (prims.h) for VP_F32 or VP_F64; NULL where
- * there is none. */
-const vp__vector_fn *vp__kernels_vector(const vp__kernels *k, const char *prim,
-                                        vp_dtype t);
 
 static inline int vp__log2_size(int size) { return __builtin_ctz((unsigned)size); }
 

@@ -84,16 +84,6 @@
     F(arccosh, 3.1, 2.9, 0.75, 0.75)                                                     \
     F(arctanh, 1.6, 0.8, 0.75, 0.75)                                                     \
     F(power,   0.8, 0.8, 0.75, 0.75)
-/* Exact, by another way. */
-#define VP__MATH_EXACT(F) F(fmod, , , , 0, 0, 0, 0)
 /* clang-format on */
-
-/* The functions by number. */
-enum {
-#define VP__NUMBER(fn, ...) VP__MATH_##fn,
-    VP__MATH_UNARY(VP__NUMBER) VP__MATH_BINARY(VP__NUMBER) VP__MATH_EXACT(VP__NUMBER)
-#undef VP__NUMBER
-        VP__NMATH
-};
 
 #endif

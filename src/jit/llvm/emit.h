@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing LLVM IR: lanes (lanes.c) are a kernel's body on one vector, loops (loops.c) what
- * goes around it.
+ * Writing LLVM IR: lanes (lanes.c) are a kernel's body on one vector, loops (loops.c,
+ * and reduce.c for reductions) what goes around it.
  *
  * What only a base kernel can do, sines and complex roots, is done a block at a time: the
  * body falls into stages, each a loop over a block on the stack, with the calls between
@@ -23,6 +23,7 @@ typedef struct {
 typedef struct {
     const vp__ir *ir;
     const vp__form *form;
+    const vp__facts *facts; /* what may be relied on; NULL: nothing */
     const vp__machine *target;
     LLVMContextRef context;
     LLVMModuleRef module;
@@ -66,8 +67,9 @@ LLVMValueRef vp__emit_intrinsic(vp__emitter *e, const char *name, LLVMTypeRef ov
 vp__lanes vp__emit_load(vp__emitter *e, int type, LLVMValueRef at, LLVMValueRef mask);
 void vp__emit_store(vp__emitter *e, int type, vp__lanes v, LLVMValueRef at,
                     LLVMValueRef mask);
-/* One element for all lanes. */
+/* One element for all lanes: loaded, or a constant's value. */
 vp__lanes vp__emit_load_one(vp__emitter *e, int type, LLVMValueRef at);
+vp__lanes vp__emit_value_of(vp__emitter *e, int type, const int64_t *words);
 
 /* A value of the vector at hand, computed or loaded if need be. */
 vp__lanes vp__emit_value(vp__emitter *e, int i);

@@ -188,6 +188,16 @@ vp__lanes vp__emit_load_one(vp__emitter *e, int type, LLVMValueRef at) {
     return v;
 }
 
+vp__lanes vp__emit_value_of(vp__emitter *e, int type, const int64_t *words) {
+    const int real = vp__dtype[type].real;
+    uint64_t part[2] = {0, 0};
+    for (int i = 0; i < size_of(type) / size_of(real); i++)
+        memcpy(&part[i], (const char *)words + i * size_of(real), (size_t)size_of(real));
+    vp__lanes v = {vp__emit_constant(e, real, part[0]), NULL};
+    if (is_complex(type)) v.im = vp__emit_constant(e, real, part[1]);
+    return v;
+}
+
 /* --- instructions ------------------------------------------------------------------- */
 
 LLVMValueRef vp__emit_compare(vp__emitter *e, int op, int type, LLVMValueRef a,
@@ -210,7 +220,7 @@ static LLVMValueRef pick(vp__emitter *e, LLVMValueRef when, LLVMValueRef a,
 }
 
 /* By division of the narrowest floats that have mantissa enough, as the base kernels do;
- * 64 bits have no such float. */
+ * 64 bits have no such float, and a divisor that is known is a multiplication. */
 static LLVMValueRef quotient(vp__emitter *e, int type, LLVMValueRef x, LLVMValueRef y) {
     LLVMBuilderRef b = e->builder;
     LLVMTypeRef t = vp__emit_vector(e, type);
@@ -219,7 +229,7 @@ static LLVMValueRef quotient(vp__emitter *e, int type, LLVMValueRef x, LLVMValue
     LLVMValueRef by_minus = LLVMBuildICmp(b, LLVMIntEQ, y, ones, "");
     LLVMValueRef bad = is_signed(type) ? LLVMBuildOr(b, by_zero, by_minus, "") : by_zero;
     LLVMValueRef safe = pick(e, bad, vp__emit_constant(e, type, 1), y), q;
-    if (size_of(type) == 8) {
+    if (size_of(type) == 8 || LLVMIsConstant(safe)) {
         q = is_signed(type) ? LLVMBuildSDiv(b, x, safe, "")
                             : LLVMBuildUDiv(b, x, safe, "");
     } else {
@@ -374,8 +384,6 @@ vp__lanes vp__emit_instr(vp__emitter *e, const vp__ir_instr *in) {
     case VP__IR_re: v = x; break;
     case VP__IR_im: v = arg[0].im; break;
     case VP__IR_leaf:
-    case VP__IR_call1:
-    case VP__IR_call2:
     case VP__IR_base1:
     case VP__IR_base2:
     case VP__IR_base3: /* loaded, not computed */

@@ -53,8 +53,8 @@ static const char *why_not(const vp__emitter *e) {
 }
 
 static LLVMMemoryBufferRef generate(const vp__ir *ir, const vp__form *form,
-                                    const vp__machine *target, LLVMCodeGenFileType type,
-                                    char **message) {
+                                    const vp__facts *facts, const vp__machine *target,
+                                    LLVMCodeGenFileType type, char **message) {
     *message = NULL;
     LLVMTargetMachineRef machine = machine_for(target, message);
     if (!machine) return NULL;
@@ -66,6 +66,7 @@ static LLVMMemoryBufferRef generate(const vp__ir *ir, const vp__form *form,
     LLVMMemoryBufferRef buffer = NULL;
     vp__emitter e = {.ir = ir,
                      .form = form,
+                     .facts = facts,
                      .target = target,
                      .context = context,
                      .module = module,
@@ -88,9 +89,10 @@ static LLVMMemoryBufferRef generate(const vp__ir *ir, const vp__form *form,
     return buffer;
 }
 
-static void *compile(const vp__ir *ir, const vp__form *form, const vp__machine *target,
-                     size_t *bytes, char **message) {
-    LLVMMemoryBufferRef buffer = generate(ir, form, target, LLVMObjectFile, message);
+static void *compile(const vp__ir *ir, const vp__form *form, const vp__facts *facts,
+                     const vp__machine *target, size_t *bytes, char **message) {
+    LLVMMemoryBufferRef buffer =
+        generate(ir, form, facts, target, LLVMObjectFile, message);
     if (!buffer) return NULL;
     *bytes = LLVMGetBufferSize(buffer);
     void *object = malloc(*bytes);
@@ -99,9 +101,10 @@ static void *compile(const vp__ir *ir, const vp__form *form, const vp__machine *
     return object;
 }
 
-static char *assembly(const vp__ir *ir, const vp__form *form, const vp__machine *target,
-                      char **message) {
-    LLVMMemoryBufferRef buffer = generate(ir, form, target, LLVMAssemblyFile, message);
+static char *assembly(const vp__ir *ir, const vp__form *form, const vp__facts *facts,
+                      const vp__machine *target, char **message) {
+    LLVMMemoryBufferRef buffer =
+        generate(ir, form, facts, target, LLVMAssemblyFile, message);
     if (!buffer) return NULL;
     char *text = strndup(LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
     LLVMDisposeMemoryBuffer(buffer);

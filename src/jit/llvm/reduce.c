@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The loops of reductions, one function per form. They follow the tree of ops/kernels.h, so
+ * that the bits are those of the base kernels: one vector of accumulators is one row of
+ * lanes.
+ */
+#include <string.h>
+
+#include "jit/llvm/loops.h"
+#include "ops/kernels.h"
+
+enum { LEVELS = 64 };
+
+bool vp__emit_is_tree(const vp__ir *ir) {
+    return vp__dtype[ir->reduce_type].cls == VP__CLASS_F;
+}
+
+static LLVMValueRef fold(vp__emitter *e, LLVMValueRef a, LLVMValueRef x) {
+    LLVMBuilderRef b = e->builder;
+    const int type = e->ir->reduce_type, op = e->ir->reduce;
+    const bool f = vp__emit_is_tree(e->ir);
+    if (type == VP_BOOL) /* sum and max are "any", prod and min "all" */
+        return op == VP__OP_sum || op == VP__OP_max ? LLVMBuildOr(b, a, x, "")
+                                                    : LLVMBuildAnd(b, a, x, "");
+    if (op == VP__OP_sum)
+        return f ? LLVMBuildFAdd(b, a, x, "") : LLVMBuildAdd(b, a, x, "");
+    if (op == VP__OP_prod)
+        return f ? LLVMBuildFMul(b, a, x, "") : LLVMBuildMul(b, a, x, "");
+    LLVMValueRef better =
+        vp__emit_compare(e, op == VP__OP_min ? VP__IR_lt : VP__IR_gt, type, x, a);
+    LLVMValueRef best = LLVMBuildSelect(b, better, x, a, "");
+    if (!f) return best;
+    return LLVMBuildSelect(b, vp__emit_compare(e, VP__IR_ne, type, x, x), x, best, "");
+}
+
+static LLVMValueRef identity(vp__emitter *e) {
+    const int type = e->ir->reduce_type, op = e->ir->reduce;
+    const uint64_t top = 1ull << (8 * vp__dtype[type].size - 1);
+    uint64_t bits = 0;
+    if (vp__emit_is_tree(e->ir))
+        bits = vp__emit_bits(type, op == VP__OP_sum    ? -0.0
+                                   : op == VP__OP_prod ? 1
+                                   : op == VP__OP_min  ? __builtin_inf()
+                                                       : -__builtin_inf());
+    else if (op == VP__OP_prod || type == VP_BOOL)
+        bits = op == VP__OP_prod || op == VP__OP_min;
+    else if (op == VP__OP_min)
+        bits = vp__dtype[type].cls == VP__CLASS_S ? top - 1 : UINT64_MAX;
+    else if (op == VP__OP_max)
+        bits = vp__dtype[type].cls == VP__CLASS_S ? top : 0;
+    return vp__emit_constant(e, type, bits);
+}
+
+/* A NaN that comes out is the positive quiet one. */
+static LLVMValueRef canonical(vp__emitter *e, LLVMValueRef v, bool vector) {
+    const int type = e->ir->reduce_type;
+    if (!vp__emit_is_tree(e->ir)) return v;
+    const uint64_t bits = vp__emit_bits(type, __builtin_nan(""));
+    LLVMValueRef nan =
+        vector ? vp__emit_constant(e, type, bits) : vp__emit_scalar(e, type, bits);
+    return LLVMBuildSelect(e->builder, vp__emit_compare(e, VP__IR_ne, type, v, v), nan, v,
+                           "");
+}
+
+/* Folds the lanes of one vector: l with l + half, then halves of that. */
+static LLVMValueRef fold_lanes(vp__emitter *e, LLVMValueRef v) {
+    LLVMTypeRef t = LLVMInt32TypeInContext(e->context);
+    for (int half = e->width / 2; half >= 1; half /= 2) {
+        LLVMValueRef low[128], high[128];
+        for (int i = 0; i < half; i++) {
+            low[i] = LLVMConstInt(t, (unsigned)i, 0);
+            high[i] = LLVMConstInt(t, (unsigned)(half + i), 0);
+        }
+        LLVMValueRef a = LLVMBuildShuffleVector(e->builder, v, v,
+                                                LLVMConstVector(low, (unsigned)half), "");
+        LLVMValueRef b = LLVMBuildShuffleVector(
+            e->builder, v, v, LLVMConstVector(high, (unsigned)half), "");
+        v = fold(e, a, b);
+    }
+    return LLVMBuildExtractElement(e->builder, v, LLVMConstInt(t, 0, 0), "");
+}
+
+/* The state of n elements from x on, fewer than a block: whole vectors, then a masked
+ * one. */
+static LLVMValueRef some(vp__emitter *e, LLVMValueRef *at, LLVMValueRef from,
+                         LLVMValueRef to) {
+    LLVMBuilderRef b = e->builder;
+    LLVMValueRef start = identity(e), size = LLVMBuildSub(b, to, from, "");
+    LLVMValueRef whole = LLVMBuildAdd(b, from, vp__emit_whole(e, size, e->width), "");
+    vp__loop x;
+    vp__loop_begin_inner(e, &x, from, whole, e->width, 1, &start);
+    LLVMValueRef next;
+    do {
+        next = fold(e, x.carried[0], vp__emit_body(e, at, x.i, NULL).re);
+    } while (vp__loop_end(e, &x, &next));
+    vp__branch tail;
+    LLVMValueRef before = x.carried[0];
+    vp__branch_begin(e, &tail, vp__emit_less(e, whole, to));
+    LLVMValueRef mask = vp__emit_mask_below(e, LLVMBuildSub(b, to, whole, ""));
+    LLVMValueRef v = vp__emit_body(e, at, whole, mask).re;
+    v = fold(e, before, LLVMBuildSelect(b, mask, v, identity(e), ""));
+    vp__branch_end(e, &tail, 1, &v, &before);
+    return v;
+}
+
+/* A binary counter of states, as in jit/plan_reduce.c. */
+typedef struct {
+    LLVMValueRef levels; /* a slot of LEVELS vectors */
+} counter;
+
+static LLVMValueRef level_at(vp__emitter *e, const counter *c, LLVMValueRef i) {
+    return LLVMBuildGEP2(e->builder, vp__emit_vector(e, e->ir->reduce_type), c->levels,
+                         &i, 1, "");
+}
+
+static LLVMValueRef load_level(vp__emitter *e, const counter *c, LLVMValueRef i) {
+    return LLVMBuildLoad2(e->builder, vp__emit_vector(e, e->ir->reduce_type),
+                          level_at(e, c, i), "");
+}
+
+/* Pushes a state of 2^shift blocks; returns the new count of blocks. */
+static LLVMValueRef push(vp__emitter *e, const counter *c, LLVMValueRef count,
+                         LLVMValueRef state, int shift) {
+    LLVMBuilderRef b = e->builder;
+    /* The bits below `shift` are 0, so the run of ones ends at the lowest 0 above. */
+    LLVMValueRef ones = LLVMBuildXor(
+        b, LLVMBuildLShr(b, count, vp__emit_int(e, shift), ""), vp__emit_int(e, -1), "");
+    LLVMValueRef args[] = {ones, LLVMConstInt(LLVMInt1TypeInContext(e->context), 0, 0)};
+    LLVMValueRef full = vp__emit_intrinsic(e, "llvm.cttz", vp__emit_i64(e), args, 2);
+    LLVMValueRef last = LLVMBuildAdd(b, full, vp__emit_int(e, shift), "");
+    vp__loop i;
+    vp__loop_begin(e, &i, vp__emit_int(e, shift), last, 1, 1, &state);
+    LLVMValueRef next = fold(e, load_level(e, c, i.i), i.carried[0]);
+    vp__loop_end(e, &i, &next);
+    LLVMBuildStore(b, i.carried[0], level_at(e, c, last));
+    return LLVMBuildAdd(b, count, vp__emit_int(e, (int64_t)1 << shift), "");
+}
+
+/* What is left, from the smallest subtree to the largest. */
+static LLVMValueRef fold_counter(vp__emitter *e, const counter *c, LLVMValueRef count) {
+    LLVMBuilderRef b = e->builder;
+    LLVMValueRef args[] = {count, LLVMConstInt(LLVMInt1TypeInContext(e->context), 0, 0)};
+    LLVMValueRef lowest = vp__emit_intrinsic(e, "llvm.cttz", vp__emit_i64(e), args, 2);
+    LLVMValueRef zeros = vp__emit_intrinsic(e, "llvm.ctlz", vp__emit_i64(e), args, 2);
+    LLVMValueRef above = LLVMBuildSub(b, vp__emit_int(e, 64), zeros, "");
+    LLVMValueRef state = load_level(e, c, lowest);
+    vp__loop i;
+    vp__loop_begin(e, &i, LLVMBuildAdd(b, lowest, vp__emit_int(e, 1), ""), above, 1, 1,
+                   &state);
+    LLVMValueRef bit =
+        LLVMBuildAnd(b, LLVMBuildLShr(b, count, i.i, ""), vp__emit_int(e, 1), "");
+    vp__branch f;
+    LLVMValueRef old = i.carried[0];
+    vp__branch_begin(e, &f, LLVMBuildICmp(b, LLVMIntNE, bit, vp__emit_zero(e), ""));
+    LLVMValueRef next = fold(e, load_level(e, c, i.i), old);
+    vp__branch_end(e, &f, 1, &next, &old);
+    vp__loop_end(e, &i, &next);
+    return i.carried[0];
+}
+
+/* Whether a row is known to be one block at most: its state is the whole tree. */
+static bool is_one_block(LLVMValueRef n) {
+    int64_t known;
+    return vp__emit_is_known(n, &known) && known > 0 && known <= VP__REDUCE_BLOCK;
+}
+
+/* Whether the body is short enough to be written several times. */
+static bool is_light(const vp__emitter *e) {
+    return !vp__emit_has_calls(e) && e->ir->n - e->ir->nleaves <= 12;
+}
+
+/* The blocks from `from` to `to`, one by one; returns the new count. */
+static LLVMValueRef push_blocks(vp__emitter *e, LLVMValueRef *at, const counter *c,
+                                LLVMValueRef from, LLVMValueRef to, LLVMValueRef count) {
+    vp__loop k;
+    vp__loop_begin(e, &k, from, to, VP__REDUCE_BLOCK, 1, &count);
+    LLVMValueRef after = LLVMBuildAdd(e->builder, k.i, k.step, "");
+    LLVMValueRef state = some(e, at, k.i, vp__emit_least(e, after, to));
+    LLVMValueRef next = push(e, c, k.carried[0], state, 0);
+    vp__loop_end(e, &k, &next);
+    return k.carried[0];
+}
+
+static LLVMValueRef tree_state(vp__emitter *e, LLVMValueRef *at, const counter *c,
+                               LLVMValueRef n) {
+    LLVMValueRef from = vp__emit_zero(e), count = vp__emit_zero(e);
+    if (!vp__emit_has_calls(e) && is_one_block(n)) return some(e, at, from, n);
+    if (vp__emit_has_calls(e)) {
+        vp__loop block;
+        vp__loop_begin(e, &block, from, n, VP__EMIT_BLOCK, 1, &count);
+        LLVMValueRef to =
+            vp__emit_least(e, LLVMBuildAdd(e->builder, block.i, block.step, ""), n);
+        vp__emit_stages(e, at, block.i, to);
+        LLVMValueRef next = push_blocks(e, at, c, block.i, to, block.carried[0]);
+        vp__loop_end(e, &block, &next);
+        count = block.carried[0];
+    } else {
+        count = push_blocks(e, at, c, from, n, count);
+    }
+    return fold_counter(e, c, count);
+}
+
+/* Any order will do: four vectors side by side. */
+static LLVMValueRef free_state(vp__emitter *e, LLVMValueRef *at, LLVMValueRef n) {
+    enum { SIDE = 4 };
+    LLVMValueRef acc[SIDE];
+    for (int j = 0; j < SIDE; j++) acc[j] = identity(e);
+    LLVMValueRef whole = vp__emit_zero(e);
+    if (is_light(e)) {
+        whole = vp__emit_whole(e, n, SIDE * e->width);
+        vp__loop x;
+        vp__loop_begin_inner(e, &x, vp__emit_zero(e), whole, SIDE * e->width, SIDE, acc);
+        do {
+            for (int j = 0; j < SIDE; j++) {
+                LLVMValueRef i =
+                    LLVMBuildAdd(e->builder, x.i, vp__emit_int(e, j * e->width), "");
+                acc[j] = fold(e, x.carried[j], vp__emit_body(e, at, i, NULL).re);
+            }
+        } while (vp__loop_end(e, &x, acc));
+        for (int j = 0; j < SIDE; j++) acc[j] = x.carried[j];
+    }
+    for (int j = 1; j < SIDE; j++) acc[0] = fold(e, acc[0], acc[j]);
+    if (!vp__emit_has_calls(e)) return fold(e, acc[0], some(e, at, whole, n));
+    vp__loop block;
+    vp__loop_begin(e, &block, whole, n, VP__EMIT_BLOCK, 1, acc);
+    LLVMValueRef to =
+        vp__emit_least(e, LLVMBuildAdd(e->builder, block.i, block.step, ""), n);
+    vp__emit_stages(e, at, block.i, to);
+    LLVMValueRef next = fold(e, block.carried[0], some(e, at, block.i, to));
+    vp__loop_end(e, &block, &next);
+    return block.carried[0];
+}
+
+/* --- rows together ------------------------------------------------------------------ */
+
+/* Rows of a short body: one at a time, or, where they read a run together, several, so that
+ * each of its vectors is loaded once for all of them. The last rows repeat themselves where
+ * there are fewer. Blocks follow each other, because memory likes to be read in order, and
+ * each is short enough for the CPU to work on several at once by itself. */
+enum { TOGETHER = 4 };
+
+typedef struct {
+    int n; /* rows */
+    LLVMValueRef at[TOGETHER][VP__KERNEL_LEAVES + 1];
+    vp__lanes fixed[TOGETHER][VP__KERNEL_LEAVES]; /* what each row has one element of */
+    counter c[TOGETHER];
+} row_group;
+
+static void group_values(vp__emitter *e, const row_group *g, LLVMValueRef x,
+                         LLVMValueRef mask, LLVMValueRef *value) {
+    vp__emit_move(e, g->at[0], x, mask);
+    for (int j = 0; j < g->n; j++) {
+        vp__emit_turn(e, g->at[j]);
+        for (int i = 0; i < e->ir->nleaves; i++)
+            if (e->form->read[i] == VP__READ_ROW) e->value[i] = g->fixed[j][i];
+        value[j] = vp__emit_value(e, e->ir->value).re;
+    }
+}
+
+/* As `some`, for all rows. */
+static void group_some(vp__emitter *e, const row_group *g, LLVMValueRef from,
+                       LLVMValueRef to, LLVMValueRef *state) {
+    LLVMBuilderRef b = e->builder;
+    LLVMValueRef value[TOGETHER], before[TOGETHER];
+    LLVMValueRef n = LLVMBuildSub(b, to, from, "");
+    LLVMValueRef whole = LLVMBuildAdd(b, from, vp__emit_whole(e, n, e->width), "");
+    for (int j = 0; j < g->n; j++) state[j] = identity(e);
+    vp__loop x;
+    vp__loop_begin_inner(e, &x, from, whole, e->width, g->n, state);
+    do {
+        group_values(e, g, x.i, NULL, value);
+        for (int j = 0; j < g->n; j++) state[j] = fold(e, x.carried[j], value[j]);
+    } while (vp__loop_end(e, &x, state));
+    for (int j = 0; j < g->n; j++) before[j] = x.carried[j];
+    vp__branch tail;
+    vp__branch_begin(e, &tail, vp__emit_less(e, whole, to));
+    LLVMValueRef mask = vp__emit_mask_below(e, LLVMBuildSub(b, to, whole, ""));
+    group_values(e, g, whole, mask, value);
+    for (int j = 0; j < g->n; j++)
+        state[j] =
+            fold(e, before[j], LLVMBuildSelect(b, mask, value[j], identity(e), ""));
+    vp__branch_end(e, &tail, g->n, state, before);
+}
+
+static LLVMValueRef group_push(vp__emitter *e, const row_group *g, LLVMValueRef count,
+                               const LLVMValueRef *state, int shift) {
+    LLVMValueRef next = count;
+    for (int j = 0; j < g->n; j++) next = push(e, &g->c[j], count, state[j], shift);
+    return next;
+}
+
+/* Whole spans of blocks: their states wait on the stack until all are there. */
+static LLVMValueRef group_spans(vp__emitter *e, const row_group *g, LLVMValueRef slot,
+                                LLVMValueRef n, LLVMValueRef *stop) {
+    enum { BLOCKS = 8, SHIFT = 3 };
+    LLVMBuilderRef b = e->builder;
+    LLVMTypeRef vector = vp__emit_vector(e, e->ir->reduce_type);
+    const int64_t span = BLOCKS * VP__REDUCE_BLOCK;
+    LLVMValueRef state[TOGETHER], all[BLOCKS], count = vp__emit_zero(e);
+    *stop = vp__emit_whole(e, n, span);
+    vp__loop s, k;
+    vp__loop_begin(e, &s, vp__emit_zero(e), *stop, span, 1, &count);
+    vp__loop_begin(e, &k, vp__emit_zero(e), vp__emit_int(e, BLOCKS), 1, 0, NULL);
+    LLVMValueRef block = vp__emit_int(e, VP__REDUCE_BLOCK);
+    LLVMValueRef from = LLVMBuildAdd(b, s.i, vp__emit_times(e, k.i, block), "");
+    LLVMValueRef value[TOGETHER];
+    for (int j = 0; j < g->n; j++) state[j] = identity(e);
+    vp__loop x;
+    vp__loop_begin(e, &x, from, LLVMBuildAdd(b, from, block, ""), e->width, g->n, state);
+    group_values(e, g, x.i, NULL, value);
+    for (int j = 0; j < g->n; j++) state[j] = fold(e, x.carried[j], value[j]);
+    vp__loop_end(e, &x, state);
+    for (int j = 0; j < g->n; j++) {
+        LLVMValueRef i = LLVMBuildAdd(b, k.i, vp__emit_int(e, j * BLOCKS), "");
+        LLVMBuildStore(b, x.carried[j], LLVMBuildGEP2(b, vector, slot, &i, 1, ""));
+    }
+    vp__loop_end(e, &k, NULL);
+    for (int j = 0; j < g->n; j++) {
+        for (int i = 0; i < BLOCKS; i++) {
+            LLVMValueRef at = vp__emit_int(e, j * BLOCKS + i);
+            all[i] =
+                LLVMBuildLoad2(b, vector, LLVMBuildGEP2(b, vector, slot, &at, 1, ""), "");
+        }
+        for (int step = 1; step < BLOCKS; step *= 2)
+            for (int i = 0; i < BLOCKS; i += 2 * step)
+                all[i] = fold(e, all[i], all[i + step]);
+        state[j] = all[0];
+    }
+    LLVMValueRef next = group_push(e, g, s.carried[0], state, SHIFT);
+    vp__loop_end(e, &s, &next);
+    return s.carried[0];
+}
+
+static void group_tree(vp__emitter *e, const row_group *g, LLVMValueRef slot,
+                       LLVMValueRef n, LLVMValueRef *state) {
+    if (is_one_block(n)) {
+        group_some(e, g, vp__emit_zero(e), n, state);
+        return;
+    }
+    LLVMValueRef from, count = group_spans(e, g, slot, n, &from);
+    vp__loop k;
+    vp__loop_begin(e, &k, from, n, VP__REDUCE_BLOCK, 1, &count);
+    LLVMValueRef after = LLVMBuildAdd(e->builder, k.i, k.step, "");
+    group_some(e, g, k.i, vp__emit_least(e, after, n), state);
+    LLVMValueRef next = group_push(e, g, k.carried[0], state, 0);
+    vp__loop_end(e, &k, &next);
+    for (int j = 0; j < g->n; j++) state[j] = fold_counter(e, &g->c[j], k.carried[0]);
+}
+
+static void store_state(vp__emitter *e, LLVMValueRef state, LLVMValueRef at,
+                        bool finish) {
+    const int type = e->ir->reduce_type;
+    if (finish || !vp__emit_is_tree(e->ir))
+        state = canonical(e, fold_lanes(e, state), false);
+    LLVMSetAlignment(LLVMBuildStore(e->builder, state, at), vp__dtype[type].size);
+}
+
+static void emit_groups(vp__emitter *e, const vp__operands *o, int rows, bool finish) {
+    LLVMBuilderRef b = e->builder;
+    LLVMTypeRef vector = vp__emit_vector(e, e->ir->reduce_type);
+    const bool tree = vp__emit_is_tree(e->ir);
+    row_group g = {.n = rows};
+    LLVMValueRef slot = NULL, state[TOGETHER];
+    if (tree) {
+        slot = vp__emit_slot(e, LLVMArrayType2(vector, 8ull * (unsigned)rows));
+        for (int j = 0; j < rows; j++)
+            g.c[j].levels = vp__emit_slot(e, LLVMArrayType2(vector, LEVELS));
+    }
+    vp__loop z, y;
+    vp__loop_begin(e, &z, vp__emit_zero(e), o->z, 1, 0, NULL);
+    vp__operands_go_to(e, o, NULL, z.i, g.at[0]);
+    vp__emit_fixed(e, g.at[0], VP__READ_PLANE);
+    LLVMValueRef last = LLVMBuildSub(b, o->y, vp__emit_int(e, 1), "");
+    vp__loop_begin(e, &y, vp__emit_zero(e), o->y, rows, 0, NULL);
+    for (int j = 0; j < rows; j++) {
+        LLVMValueRef row = LLVMBuildAdd(b, y.i, vp__emit_int(e, j), "");
+        vp__operands_go_to(e, o, vp__emit_least(e, row, last), z.i, g.at[j]);
+        vp__emit_fixed(e, g.at[j], VP__READ_ROW);
+        for (int i = 0; i < e->ir->nleaves; i++) g.fixed[j][i] = e->value[i];
+    }
+    if (tree)
+        group_tree(e, &g, slot, o->x, state);
+    else
+        group_some(e, &g, vp__emit_zero(e), o->x, state);
+    for (int j = 0; j < rows; j++)
+        store_state(e, state[j], g.at[j][e->ir->nleaves], finish);
+    vp__loop_end(e, &y, NULL);
+    vp__loop_end(e, &z, NULL);
+}
+
+static bool reads_together(const vp__emitter *e) {
+    bool shares = false;
+    for (int i = 0; i < e->ir->nleaves; i++)
+        shares |= e->form->read[i] == VP__READ_SHARED;
+    return shares;
+}
+
+void vp__emit_rows(vp__emitter *e, const vp__operands *o, bool finish) {
+    const int together = reads_together(e) ? TOGETHER : 1;
+    if (is_light(e) && (vp__emit_is_tree(e->ir) || together > 1)) {
+        emit_groups(e, o, together, finish);
+        return;
+    }
+    LLVMValueRef at[VP__KERNEL_LEAVES + 1];
+    const bool tree = vp__emit_is_tree(e->ir);
+    counter c = {NULL};
+    if (tree)
+        c.levels = vp__emit_slot(
+            e, LLVMArrayType2(vp__emit_vector(e, e->ir->reduce_type), LEVELS));
+    vp__loop z, y;
+    vp__loop_begin(e, &z, vp__emit_zero(e), o->z, 1, 0, NULL);
+    vp__operands_go_to(e, o, NULL, z.i, at);
+    vp__emit_fixed(e, at, VP__READ_PLANE);
+    vp__loop_begin(e, &y, vp__emit_zero(e), o->y, 1, 0, NULL);
+    vp__operands_go_to(e, o, y.i, z.i, at);
+    vp__emit_fixed(e, at, VP__READ_ROW);
+    LLVMValueRef state = tree ? tree_state(e, at, &c, o->x) : free_state(e, at, o->x);
+    store_state(e, state, at[e->ir->nleaves], finish);
+    vp__loop_end(e, &y, NULL);
+    vp__loop_end(e, &z, NULL);
+}
+
+/* --- columns ------------------------------------------------------------------------ */
+
+/* One vector, or several, of columns: x is the first column's number. */
+static void columns(vp__emitter *e, const vp__operands *o, LLVMValueRef *plane,
+                    LLVMValueRef slot, LLVMValueRef x, int side, LLVMValueRef mask) {
+    LLVMBuilderRef b = e->builder;
+    const int type = e->ir->reduce_type;
+    const bool tree = vp__emit_is_tree(e->ir);
+    const int lanes = 64 / vp__dtype[type].size;
+    LLVMTypeRef vector = vp__emit_vector(e, type);
+    LLVMValueRef acc[VP__LOOP_CARRIED], at[VP__KERNEL_LEAVES + 1];
+    for (int j = 0; j < side; j++) acc[j] = identity(e);
+    if (tree)
+        for (int l = 0; l < lanes; l++) {
+            LLVMValueRef i = vp__emit_int(e, l);
+            LLVMBuildStore(b, identity(e), LLVMBuildGEP2(b, vector, slot, &i, 1, ""));
+        }
+    vp__loop y;
+    vp__loop_begin_inner(e, &y, vp__emit_zero(e), o->y, 1, tree ? 0 : side, acc);
+    do {
+        for (int i = 0; i < e->ir->nleaves; i++)
+            at[i] = vp__emit_moved(e, plane[i], vp__emit_times(e, y.i, o->row[i]));
+        vp__emit_fixed(e, at, VP__READ_ROW);
+        for (int j = 0; j < side; j++) {
+            LLVMValueRef i = LLVMBuildAdd(b, x, vp__emit_int(e, j * e->width), "");
+            LLVMValueRef v = vp__emit_body(e, at, i, mask).re;
+            if (tree) {
+                LLVMValueRef lane = LLVMBuildAnd(b, y.i, vp__emit_int(e, lanes - 1), "");
+                LLVMValueRef p = LLVMBuildGEP2(b, vector, slot, &lane, 1, "");
+                LLVMBuildStore(b, fold(e, LLVMBuildLoad2(b, vector, p, ""), v), p);
+            } else {
+                acc[j] = fold(e, y.carried[j], v);
+            }
+        }
+    } while (vp__loop_end(e, &y, acc));
+    if (tree) {
+        LLVMValueRef lane[16];
+        for (int l = 0; l < lanes; l++) {
+            LLVMValueRef i = vp__emit_int(e, l);
+            lane[l] =
+                LLVMBuildLoad2(b, vector, LLVMBuildGEP2(b, vector, slot, &i, 1, ""), "");
+        }
+        for (int half = lanes / 2; half >= 1; half /= 2)
+            for (int l = 0; l < half; l++) lane[l] = fold(e, lane[l], lane[l + half]);
+        acc[0] = canonical(e, lane[0], true);
+    } else {
+        for (int j = 0; j < side; j++) acc[j] = y.carried[j];
+    }
+    for (int j = 0; j < side; j++) {
+        LLVMValueRef i = LLVMBuildAdd(b, x, vp__emit_int(e, j * e->width), "");
+        vp__emit_store_at(e, plane, i, mask, (vp__lanes){acc[j], NULL});
+    }
+}
+
+void vp__emit_cols(vp__emitter *e, const vp__operands *o) {
+    LLVMValueRef at[VP__KERNEL_LEAVES + 1], slot = NULL;
+    const bool tree = vp__emit_is_tree(e->ir);
+    const int side = tree || !is_light(e) ? 1 : 4; /* columns of vectors at once */
+    if (tree)
+        slot =
+            vp__emit_slot(e, LLVMArrayType2(vp__emit_vector(e, e->ir->reduce_type), 16));
+    vp__loop z, x;
+    vp__branch tail;
+    vp__loop_begin(e, &z, vp__emit_zero(e), o->z, 1, 0, NULL);
+    vp__operands_go_to(e, o, NULL, z.i, at);
+    vp__emit_fixed(e, at, VP__READ_PLANE);
+    LLVMValueRef from = vp__emit_zero(e), whole = vp__emit_whole(e, o->x, e->width);
+    if (side > 1) {
+        LLVMValueRef most = vp__emit_whole(e, o->x, side * e->width);
+        vp__loop_begin(e, &x, from, most, side * e->width, 0, NULL);
+        columns(e, o, at, slot, x.i, side, NULL);
+        vp__loop_end(e, &x, NULL);
+        from = most;
+    }
+    vp__loop_begin(e, &x, from, whole, e->width, 0, NULL);
+    columns(e, o, at, slot, x.i, 1, NULL);
+    vp__loop_end(e, &x, NULL);
+    vp__branch_begin(e, &tail, vp__emit_less(e, whole, o->x));
+    LLVMValueRef mask = vp__emit_mask_below(e, LLVMBuildSub(e->builder, o->x, whole, ""));
+    columns(e, o, at, slot, whole, 1, mask);
+    vp__branch_end(e, &tail, 0, NULL, NULL);
+    vp__loop_end(e, &z, NULL);
+}
+
+/* The states of columns: row y of a block is folded into lane y of their state, which has a
+ * row of all columns for each lane. o->z is the number of the first row in its block. */
+void vp__emit_state(vp__emitter *e, const vp__operands *o) {
+    LLVMBuilderRef b = e->builder;
+    const int type = e->ir->reduce_type, out = e->ir->nleaves;
+    const int lanes = 64 / vp__dtype[type].size;
+    LLVMValueRef at[VP__KERNEL_LEAVES + 1], state[VP__KERNEL_LEAVES + 1];
+    memcpy(state, o->ptr, sizeof state);
+    vp__emit_fixed(e, state, VP__READ_PLANE);
+    vp__branch fresh;
+    vp__loop y, x;
+    vp__branch_begin(e, &fresh, LLVMBuildICmp(b, LLVMIntEQ, o->z, vp__emit_zero(e), ""));
+    vp__loop_begin(e, &y, vp__emit_zero(e), vp__emit_int(e, lanes), 1, 0, NULL);
+    state[out] = vp__emit_moved(e, o->ptr[out], vp__emit_times(e, y.i, o->row[out]));
+    vp__loop_begin(e, &x, vp__emit_zero(e), o->x, e->width, 0, NULL);
+    LLVMValueRef mask = vp__emit_mask_below(e, LLVMBuildSub(b, o->x, x.i, ""));
+    vp__emit_store_at(e, state, x.i, mask, (vp__lanes){identity(e), NULL});
+    vp__loop_end(e, &x, NULL);
+    vp__loop_end(e, &y, NULL);
+    vp__branch_end(e, &fresh, 0, NULL, NULL);
+    vp__loop_begin(e, &y, vp__emit_zero(e), o->y, 1, 0, NULL);
+    LLVMValueRef number = LLVMBuildAdd(b, y.i, o->z, "");
+    LLVMValueRef lane = LLVMBuildAnd(b, number, vp__emit_int(e, lanes - 1), "");
+    vp__operands_go_to(e, o, y.i, NULL, at);
+    at[out] = vp__emit_moved(e, o->ptr[out], vp__emit_times(e, lane, o->row[out]));
+    vp__emit_fixed(e, at, VP__READ_ROW);
+    LLVMValueRef whole = vp__emit_whole(e, o->x, e->width);
+    LLVMValueRef size = vp__emit_int(e, vp__dtype[type].size);
+    vp__loop_begin(e, &x, vp__emit_zero(e), whole, e->width, 0, NULL);
+    LLVMValueRef v = vp__emit_body(e, at, x.i, NULL).re;
+    LLVMValueRef old =
+        vp__emit_load(e, type, vp__emit_moved(e, at[out], vp__emit_times(e, x.i, size)),
+                      NULL)
+            .re;
+    vp__emit_store_at(e, at, x.i, NULL, (vp__lanes){fold(e, old, v), NULL});
+    vp__loop_end(e, &x, NULL);
+    vp__branch tail;
+    vp__branch_begin(e, &tail, vp__emit_less(e, whole, o->x));
+    mask = vp__emit_mask_below(e, LLVMBuildSub(b, o->x, whole, ""));
+    v = vp__emit_body(e, at, whole, mask).re;
+    old = vp__emit_load(e, type,
+                        vp__emit_moved(e, at[out], vp__emit_times(e, whole, size)), mask)
+              .re;
+    vp__emit_store_at(e, at, whole, mask, (vp__lanes){fold(e, old, v), NULL});
+    vp__branch_end(e, &tail, 0, NULL, NULL);
+    vp__loop_end(e, &y, NULL);
+}
