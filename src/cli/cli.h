@@ -7,6 +7,7 @@
 #define VP_CLI_CLI_H
 
 int vp__cli_info(int argc, char **argv);
+int vp__cli_kernels(int argc, char **argv);
 int vp__cli_bench(int argc, char **argv);
 
 #endif

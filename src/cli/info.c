@@ -19,7 +19,7 @@
 #include "ops/ops.h"
 
 static const char *jit_name(int mode) {
-    static const char *const names[] = {"on", "off", "native", "mixed"};
+    static const char *const names[] = {"on", "off", "native", "mixed", "specialised"};
     return names[mode];
 }
 
