@@ -4,10 +4,12 @@
  * itself, workers are started again on both sides, and neither sees the other's writes.
  */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "net/core.h"
 #include "tests/net_support.h"
 
 static void check_child(pid_t child) {
@@ -121,4 +123,33 @@ VP_TEST(a_fork_before_the_first_use) {
     VP_CHECK_VALUES(vp_add(vp__test_counting(3), 1.0), 1, 2, 3);
     if (!child) _exit(0);
     check_child(child);
+}
+
+static _Atomic bool enough;
+
+static void *start_workers(void *unused) {
+    (void)unused;
+    while (!enough) vp__workers_start();
+    return NULL;
+}
+
+/* Another thread, as one that issues, starts the workers again as soon as a fork has stopped
+ * them: the child finds none, and the lock free. */
+VP_TEST(another_thread_starts_workers) {
+    vp__test_threads(2);
+    vp_sync(); /* which makes the processor ready for forks */
+    pthread_t thread;
+    VP_CHECK_EQ(pthread_create(&thread, NULL, start_workers, NULL), 0);
+    for (int i = 0; i < 60; i++) {
+        pid_t child = fork();
+        VP_CHECK_GE(child, 0);
+        if (!child) {
+            vp__workers_start();
+            vp__workers_stop();
+            _exit(0);
+        }
+        check_child(child);
+    }
+    enough = true;
+    pthread_join(thread, NULL);
 }

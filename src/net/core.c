@@ -308,7 +308,7 @@ void vp__workers_start(void) {
     pthread_mutex_unlock(&starting);
 }
 
-void vp__workers_stop(void) {
+void vp__workers_hold(void) {
     pthread_mutex_lock(&starting);
     if (atomic_load_explicit(&workers_started, memory_order_relaxed)) {
         atomic_store_explicit(&vp__workers_pause, true, memory_order_seq_cst);
@@ -320,5 +320,11 @@ void vp__workers_stop(void) {
         atomic_store_explicit(&vp__workers_pause, false, memory_order_release);
         atomic_store_explicit(&workers_started, false, memory_order_release);
     }
-    pthread_mutex_unlock(&starting);
+}
+
+void vp__workers_let_go(void) { pthread_mutex_unlock(&starting); }
+
+void vp__workers_stop(void) {
+    vp__workers_hold();
+    vp__workers_let_go();
 }

@@ -18,10 +18,11 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void before_fork(void) { vp__workers_stop(); }
+static void before_fork(void) { vp__workers_hold(); }
 
 /* Work may be queued already; with workers gone it would wait for the next caller. */
 static void after_fork(void) {
+    vp__workers_let_go();
     if (atomic_load_explicit(&vp__nodes_in_flight, memory_order_relaxed) > 0)
         vp__workers_start();
 }
