@@ -60,7 +60,7 @@
     F(hypot, MVEC,  MVEC,  LIBM, 2.1, 1.5, 0.8,  0.55)
 /*    row of ops.def, bounds: 128, 64, accurate 128, 64 */
 #define VP__MATH_COMPLEX(F)                                                              \
-    F(abs,     0.7, 0.6, 0.6,  0.55)                                                     \
+    F(abs,     1.4, 0.6, 0.6,  0.55)                                                     \
     F(angle,   0.6, 1.4, 0.55, 0.55)                                                     \
     F(sign,    0.8, 0.8, 0.75, 0.75)                                                     \
     F(sqrt,    1.9, 1.7, 0.75, 0.75)                                                     \
