@@ -195,10 +195,13 @@ void vp__cost_place(vp__node *n) {
 /* --- learning ----------------------------------------------------------------------- */
 
 void vp__cost_learn(const vp__node *n) {
-    double took =
-        n->device ? vp__launch_ns(n) : (double)vp__clock_ns(vp__clock_ticks() - n->began);
-    /* Shorter than this is mostly the clock; split nodes ran on several cores at once. */
-    if (took < 300 || n->pieces > 1 || n->estimate <= 0) return;
+    /* Split nodes ran on several cores at once: what counts is the time of all of them. */
+    const int64_t split = atomic_load_explicit(&n->piece_ticks, memory_order_relaxed);
+    double took = n->device ? vp__launch_ns(n)
+                  : split   ? (double)vp__clock_ns((uint64_t)split)
+                            : (double)vp__clock_ns(vp__clock_ticks() - n->began);
+    /* Shorter than this is mostly the clock. */
+    if (took < 300 || n->estimate <= 0) return;
     /* What a node costs whatever it does: without this, a tiny one that was interrupted
      * would teach that its kind of work takes a thousand times as long. */
     correct(factor_of(n->device, n->key), took / ((double)n->estimate + OVERHEAD_NS),

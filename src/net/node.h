@@ -94,6 +94,7 @@ struct vp__node {
     struct vp__launching *launching; /* what running there needs */
     int64_t promised; /* bytes counted as in flight until allocated or completed */
     int64_t pieces;
+    _Atomic int64_t piece_ticks; /* spent on pieces of split phases, by all threads */
     float estimate; /* nanoseconds by the table */
     float cost;     /* the same corrected by what was measured; booked at home */
     int32_t key;    /* kind of work, for the cost model */

@@ -133,7 +133,11 @@ static bool run_pieces(vp__core *core, vp__node *n) {
          * result negative whatever the next phase's number of pieces is. */
         int64_t left = atomic_fetch_sub_explicit(&n->next_piece, 1, memory_order_acq_rel);
         if (left <= 0) return last;
+        const uint64_t began = vp__clock_ticks();
         n->work->piece(n, n->pieces - left, core);
+        /* relaxed: pieces_left orders it for whoever finishes the last one. */
+        atomic_fetch_add_explicit(&n->piece_ticks, (int64_t)(vp__clock_ticks() - began),
+                                  memory_order_relaxed);
         vp__count(&core->counters.pieces, 1);
         /* acq_rel: the one who brings it to zero sees every piece's output. */
         last = atomic_fetch_sub_explicit(&n->pieces_left, 1, memory_order_acq_rel) == 1;
