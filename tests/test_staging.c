@@ -55,7 +55,7 @@ static _Atomic int calls;
 static bool hang(vp__stage stage) {
     (void)stage;
     atomic_fetch_add(&calls, 1);
-    sleep(10);
+    sleep(10 * (unsigned)vp__test_slowdown());
     return false;
 }
 
