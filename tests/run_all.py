@@ -337,6 +337,12 @@ def figures(s):
                             Path(s.options.build) / "experiments"], 120)
 
 
+def command(s):
+    """The command `vproc`: what it shows, what it measures, what it says to mistakes."""
+    if s.build(s.options.build):
+        s.check("command", ["python3", "tests/command/check_command.py", s.options.build], 300)
+
+
 def accuracy(s):
     """Math functions against more digits, every instruction set, both modes."""
     if s.build(s.options.build):
@@ -349,7 +355,7 @@ def accuracy(s):
 
 
 SECTIONS = [plain, asan, tsan, clang, header, examples, install, rules, fuzz, numpy,
-            figures, accuracy]
+            figures, command, accuracy]
 
 
 def main():

@@ -84,13 +84,13 @@ VP_TEST(good_values) {
 VP_TEST(bad_values_are_reported) {
     static const struct {
         const char *name, *value;
-    } bad[] = {{"VP_THREADS", "0"},     {"VP_THREADS", "-3"},   {"VP_THREADS", "4x"},
-               {"VP_THREADS", "9999"},  {"VP_SYNC", "maybe"},   {"VP_INLINE", "2"},
-               {"VP_MEMORY", "lots"},   {"VP_MEMORY", "-1G"},   {"VP_MEMORY", "0"},
-               {"VP_MEMORY", "5Q"},     {"VP_MEMORY", "1e400"}, {"VP_MEMORY", "nan"},
-               {"VP_CACHE_SIZE", "5%"}, {"VP_CACHE_SIZE", "0"}, {"VP_MATH", "exact"},
-               {"VP_JIT", "fast"},      {"VP_DEBUG", "ir,x"},
-               {"VP_WITHOUT", "fusion,luck"}};
+    } bad[] = {
+        {"VP_THREADS", "0"},     {"VP_THREADS", "-3"},   {"VP_THREADS", "4x"},
+        {"VP_THREADS", "9999"},  {"VP_SYNC", "maybe"},   {"VP_INLINE", "2"},
+        {"VP_MEMORY", "lots"},   {"VP_MEMORY", "-1G"},   {"VP_MEMORY", "0"},
+        {"VP_MEMORY", "5Q"},     {"VP_MEMORY", "1e400"}, {"VP_MEMORY", "nan"},
+        {"VP_CACHE_SIZE", "5%"}, {"VP_CACHE_SIZE", "0"}, {"VP_MATH", "exact"},
+        {"VP_JIT", "fast"},      {"VP_DEBUG", "ir,x"},   {"VP_WITHOUT", "fusion,luck"}};
     vp__config fallback = with(NULL, NULL);
     FILE *said = tmpfile();
     VP_CHECK(said != NULL);

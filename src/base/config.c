@@ -164,9 +164,10 @@ static unsigned read_without(void) {
         if (k < NAMES)
             found |= 1u << k;
         else
-            complain("VP_WITHOUT", value,
-                     "a list of fusion, sizes, renaming, continuation, stealing and inline",
-                     "what is known of it");
+            complain(
+                "VP_WITHOUT", value,
+                "a list of fusion, sizes, renaming, continuation, stealing and inline",
+                "what is known of it");
         at += n + (at[n] == ',');
     }
     return found;

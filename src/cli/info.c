@@ -35,8 +35,10 @@ static const char *compiler(void) {
 static const struct {
     const char *name;
     int op;
-} priced[] = {
-    {"add", VP__OP_add}, {"divide", VP__OP_divide}, {"sin", VP__OP_sin}, {"power", VP__OP_power}};
+} priced[] = {{"add", VP__OP_add},
+              {"divide", VP__OP_divide},
+              {"sin", VP__OP_sin},
+              {"power", VP__OP_power}};
 enum { PRICED = sizeof priced / sizeof *priced };
 
 static void show_text(void) {
@@ -54,7 +56,8 @@ static void show_text(void) {
            c->accurate ? "accurate" : "fast");
     printf("native code  %s, compiler %s\n", jit_name(c->jit),
            compiler() ? compiler() : "not found");
-    printf("OpenBLAS     %s\n", vp__blas_takes(VP_F64) ? "found" : "not found, own loops");
+    printf("OpenBLAS     %s\n",
+           vp__blas_takes(VP_F64) ? "found" : "not found, own loops");
     printf("devices      %d beside the cores\n", vp__device_count);
     printf("cost model   ns for 1000 float64:");
     for (int i = 0; i < PRICED; i++)
@@ -67,15 +70,15 @@ static void show_text(void) {
 
 static void show_json(void) {
     const vp__config *c = vp__config_get();
-    printf("{\"version\": \"%s\", \"cpu\": \"%s\", \"cores\": %d, \"threads\": %d, ", VP_VERSION,
-           vp__cpu_name(), vp__cpu_count(), c->threads);
+    printf("{\"version\": \"%s\", \"cpu\": \"%s\", \"cores\": %d, \"threads\": %d, ",
+           VP_VERSION, vp__cpu_name(), vp__cpu_count(), c->threads);
     printf("\"isa\": \"%s\", \"caches\": [%zu, %zu, %zu], ", vp__kernels_get()->isa,
            vp__cpu_cache_bytes(1), vp__cpu_cache_bytes(2), vp__cpu_cache_bytes(3));
     printf("\"memory\": %lld, \"handover_ns\": %.1f, ", (long long)c->memory_all,
            vp__cpu_handover_ns());
     printf("\"compiler\": \"%s\", \"blas\": %s, \"devices\": %d, ",
-           compiler() ? compiler() : "",
-           vp__blas_takes(VP_F64) ? "true" : "false", vp__device_count);
+           compiler() ? compiler() : "", vp__blas_takes(VP_F64) ? "true" : "false",
+           vp__device_count);
     printf("\"cost_ns_per_1000\": {");
     for (int i = 0; i < PRICED; i++)
         printf("%s\"%s\": %.1f", i ? ", " : "", priced[i].name,

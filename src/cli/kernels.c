@@ -92,7 +92,8 @@ static int list_kernels(bool whole, size_t most) {
     const char *why = NULL;
     vp__cache *cache = vp__cache_get_default(&why);
     if (!cache) {
-        printf("There is no cache of compiled kernels: %s.\n", why ? why : "VP_CACHE=off");
+        printf("There is no cache of compiled kernels: %s.\n",
+               why ? why : "VP_CACHE=off");
         return 0;
     }
     list l = {0};

@@ -8,8 +8,10 @@ static const struct {
     const char *name, *what;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"bench", "measures the experiments with their peers (vproc bench --help)", vp__cli_bench},
-    {"info", "shows the machine as the processor sees it, and its settings", vp__cli_info},
+    {"bench", "measures the experiments with their peers (vproc bench --help)",
+     vp__cli_bench},
+    {"info", "shows the machine as the processor sees it, and its settings",
+     vp__cli_info},
     {"kernels", "lists compiled kernels in the cache: IR, size, stage, runs, time",
      vp__cli_kernels},
 };

@@ -116,9 +116,8 @@ vp__error *vp__issue_run_now(const vp__recipe *recipe, vp__expr *const *leaves, 
     char *data[VP__SEGMENT_LEAVES];
     for (int i = 0; i < recipe->seg.nleaves; i++)
         /* relaxed: complete inputs were seen through the log, or never had one. */
-        data[i] =
-            atomic_load_explicit(&leaves[i]->storage->host, memory_order_relaxed) +
-            leaves[i]->offset;
+        data[i] = atomic_load_explicit(&leaves[i]->storage->host, memory_order_relaxed) +
+                  leaves[i]->offset;
     vp__count(&core->counters.inlined, 1);
     return vp__recipe_run(recipe, data, out, to_target, core, where);
 }
@@ -213,9 +212,9 @@ static void close_now(vp__expr *e, const vp__recipe *recipe, vp__expr **leaves,
     if (!error && !vp__storage_allocate(s))
         error = vp__error_new(VP_ERR_MEMORY, e->where, "out of memory for the result");
     if (!error)
-        error = vp__issue_run_now(
-            recipe, leaves, atomic_load_explicit(&s->host, memory_order_relaxed), false,
-            e->where);
+        error = vp__issue_run_now(recipe, leaves,
+                                  atomic_load_explicit(&s->host, memory_order_relaxed),
+                                  false, e->where);
     if (!error) return;
     vp__region all = vp__region_all();
     vp__storage_poison(s, error, &all, 0);

@@ -95,9 +95,9 @@ struct vp__node {
     int64_t promised; /* bytes counted as in flight until allocated or completed */
     int64_t pieces;
     _Atomic int64_t piece_ticks; /* spent on pieces of split phases, by all threads */
-    float estimate; /* nanoseconds by the table */
-    float cost;     /* the same corrected by what was measured; booked at home */
-    int32_t key;    /* kind of work, for the cost model */
+    float estimate;              /* nanoseconds by the table */
+    float cost;  /* the same corrected by what was measured; booked at home */
+    int32_t key; /* kind of work, for the cost model */
     int32_t ninputs;
     uint8_t dtype; /* of the value */
     int8_t ndim, target_ndim;

@@ -112,8 +112,7 @@ static vp__error *put_now(const vp__target *t, vp__storage *s, vp__expr *value,
                           bool in_place) {
     if (!vp__storage_allocate(s)) return vp__issue_no_memory(value->where);
     char *to = atomic_load_explicit(&s->host, memory_order_relaxed) + t->offset;
-    if (in_place)
-        return vp__issue_run_now(recipe, leaves, to, true, value->where);
+    if (in_place) return vp__issue_run_now(recipe, leaves, to, true, value->where);
     int size = vp__dtype[t->dtype].size;
     int64_t bytes = value->count * size;
     char *temporary = vp__pool_alloc((size_t)bytes);
@@ -247,7 +246,8 @@ vp__error *vp__put(const vp__target *t, vp__expr *value, const char *where) {
         const bool failed = value->kind == VP__EXPR_POISON;
         vp__recipe *recipe = NULL;
         if (!value->late && !failed)
-            recipe = vp__recipe_of(vp__core_self(), value, fits ? t->strides : NULL, leaves);
+            recipe =
+                vp__recipe_of(vp__core_self(), value, fits ? t->strides : NULL, leaves);
         done = (recipe || failed) &&
                put_segment(recipe, leaves, value, t, s, &region, in_place);
         if (!done && (recipe || failed || value->late))

@@ -85,8 +85,7 @@ static bool make_target(vp__recipe *r, const int64_t *target, int repeats) {
     const vp__part *p = vp__recipe_last(r);
     const int last = r->cut.nparts - 1;
     r->target_ndim = (int16_t)p->out_ndim;
-    r->target_loop =
-        vp__arena_alloc(&r->arena, (size_t)(p->ndim + 1) * sizeof(int64_t));
+    r->target_loop = vp__arena_alloc(&r->arena, (size_t)(p->ndim + 1) * sizeof(int64_t));
     if (!r->target_loop || !copy_axes(r, p->out_ndim, target, &r->target)) return false;
     const bool same = spread_strides(p, target, r->target_loop);
     r->target_flat = p->flat && same;
@@ -190,7 +189,8 @@ static bool is_for(const vp__recipe *r, vp__expr *root, const int64_t *target,
 static vp__recipe **slot_of(vp__core *core, const vp__expr *root) {
     const vp__expr *inner = root->nargs ? root->arg[0] : root;
     uint64_t h = (uint64_t)root->count << 32 | (uint64_t)inner->count;
-    h ^= (uint64_t)root->op << 8 | (uint64_t)inner->op << 16 | (uint64_t)root->steps << 24;
+    h ^=
+        (uint64_t)root->op << 8 | (uint64_t)inner->op << 16 | (uint64_t)root->steps << 24;
     h = (h ^ root->axes ^ (uint64_t)root->leaves << 40) * 0x9e3779b97f4a7c15u;
     return &core->recipe[(h >> 58) % VP__CORE_RECIPES];
 }
@@ -296,8 +296,8 @@ vp__error *vp__recipe_run(const vp__recipe *r, char *const *leaf_data, char *out
         if (!last) {
             to = temps[k] = vp__pool_alloc((size_t)p->out_bytes);
             if (!to) {
-                error = vp__error_new(VP_ERR_MEMORY, where,
-                                      "out of memory for a temporary");
+                error =
+                    vp__error_new(VP_ERR_MEMORY, where, "out of memory for a temporary");
                 break;
             }
             made = k + 1;

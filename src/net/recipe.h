@@ -24,7 +24,7 @@ typedef struct vp__recipe {
     int64_t *target_loop; /* the same along the iteration space of the last part */
     bool target_flat;     /* with those the last part is flat as well */
     vp__cut cut;
-    vp__plan **plan;       /* of each part, in one piece; NULL: flat, or too long for that */
+    vp__plan **plan; /* of each part, in one piece; NULL: flat, or too long for that */
     vp__plan *target_plan; /* of the last part into the target */
     vp__arena arena;
 } vp__recipe;

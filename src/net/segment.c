@@ -104,7 +104,8 @@ static void open_part(vp__node *n) {
     }
     w->plan = to_target ? r->target_plan : r->plan[w->phase];
     if (!w->plan || wish < p->count)
-        w->plan = plan_pieces(w, p, to_target ? r->target_loop : p->loop_out_strides, wish);
+        w->plan =
+            plan_pieces(w, p, to_target ? r->target_loop : p->loop_out_strides, wish);
     if (!w->plan) goto no_memory;
     w->partial_bytes = vp__plan_partial_bytes(w->plan);
     if (w->partial_bytes) {

@@ -138,7 +138,8 @@ static vp_index selection(const run *r, const fuzz_instruction *in) {
         items[i].step = it->step;
         if (it->kind != VP__SEL_ARRAY) continue;
         const vp_operand x = operand(r, &it->array);
-        items[i] = x.kind == VP__IN_EXPR ? vp__sel_expr(x.v.expr) : vp__sel_array(x.v.array);
+        items[i] =
+            x.kind == VP__IN_EXPR ? vp__sel_expr(x.v.expr) : vp__sel_array(x.v.array);
     }
     return vp_index_of(in->nitems, items);
 }

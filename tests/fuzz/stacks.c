@@ -27,8 +27,7 @@ static void show(int signal) {
     void *frames[DEPTH];
     int count = backtrace(frames, DEPTH);
     char head[64];
-    int bytes =
-        snprintf(head, sizeof head, "thread %ld\n", (long)syscall(SYS_gettid));
+    int bytes = snprintf(head, sizeof head, "thread %ld\n", (long)syscall(SYS_gettid));
     if (write(STDERR_FILENO, head, (size_t)bytes) != bytes) return;
     backtrace_symbols_fd(frames, count, STDERR_FILENO);
 }

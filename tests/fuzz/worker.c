@@ -142,12 +142,13 @@ void fuzz_tune_device(uint64_t seed) {
     vp__device_count = wanted;
 }
 
-/* What is left when the net is empty. A thread that has just run the last node may still
- * be giving its memory back, so a second look decides. */
+/* What is left when the net is empty. A thread that has just run the last node, or holds a
+ * ticket for one, may still be giving memory back, and on a busy machine it may not have had
+ * its turn for seconds; so what is there after a while decides. */
 static void look_at_rest(vp_stats *stats, int64_t settled) {
     vp_get_stats(stats);
-    for (int i = 0; i < 1000 && (stats->bytes_in_use > settled || fuzz_borrowed() ||
-                                 fake_device_bytes());
+    for (int i = 0; i < 50000 && (stats->bytes_in_use > settled || fuzz_borrowed() ||
+                                  fake_device_bytes());
          i++) {
         struct timespec nap = {0, 100000};
         nanosleep(&nap, NULL);
