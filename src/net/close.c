@@ -85,7 +85,7 @@ vp__error *vp__issue_leaf_error(vp__expr *const *leaves, int n) {
 
 /* How many times as long a segment may take on the caller when every core has enough to
  * do: a node of it would wait, and cost memory while it does. */
-enum { BUSY_TIMES = 10 };
+enum { BUSY_TIMES = 5 };
 
 static int64_t ahead_of(const vp__core *core) {
     return atomic_load_explicit(&core->ahead, memory_order_relaxed); /* a hint */
