@@ -168,7 +168,8 @@ static void run_lane(const vp__fft_plan *p, const vp__fft_lanes *lanes, int lane
     size_t size = component(p), number = 2 * size;
     int64_t have = lanes->have < p->inputs ? lanes->have : p->inputs;
     size_t taken = takes_complex(p) ? number : size;
-    memcpy(in, lanes->in + lane * lanes->in_lane, (size_t)have * taken);
+    if (have > 0) /* of an empty axis there is not even an address */
+        memcpy(in, lanes->in + lane * lanes->in_lane, (size_t)have * taken);
     memset(in + (size_t)have * taken, 0, (size_t)(p->inputs - have) * taken);
     double by = p->inverse ? (double)(1 / (long double)p->n) : 1;
     if (p->kind == VP__FFT_REAL) {
