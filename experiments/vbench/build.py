@@ -24,8 +24,8 @@ class Missing(Exception):
 
 class Builder:
     def __init__(self, programs, work, tell):
-        self.programs = Path(programs)  # where vproc's own programs are
-        self.work = Path(work)  # where peers are compiled
+        self.programs = Path(programs).resolve()  # where vproc's own programs are
+        self.work = Path(work).resolve()  # where peers are compiled
         self.tell = tell
         self.work.mkdir(parents=True, exist_ok=True)
 
