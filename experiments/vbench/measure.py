@@ -13,6 +13,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from .build import Missing
+
 SLICE_MS = 150  # a turn
 LONG_MS = 300  # a sample of a slow series takes fewer evaluations, to stay near this
 
@@ -146,7 +148,7 @@ def environment_for(series, caches):
     if "VP_THREADS" in found:
         found.setdefault("OMP_NUM_THREADS", found["VP_THREADS"])
         found.setdefault("NUMBA_NUM_THREADS", found["VP_THREADS"])
-    cache = "vproc" if "CACHE=warm" in series.flags else series.name
+    cache = "vproc" if is_warm(series) else series.name
     found["VP_CACHE"] = str(Path(caches) / cache)
     for flag in series.flags:
         if flag.startswith("VP_"):
@@ -155,66 +157,78 @@ def environment_for(series, caches):
     return found
 
 
+def is_warm(series):
+    return "CACHE=warm" in series.flags
+
+
+class Group:
+    """The processes of one experiment. One that cannot be had or fails is left out, with the
+    reason; the others go on."""
+
+    def __init__(self, experiment, size, budget_ms, caches, builder, progress):
+        self.experiment, self.size, self.budget = experiment, size, budget_ms
+        self.caches, self.builder, self.progress = caches, builder, progress
+        self.running, self.left_out = [], {}
+
+    def times(self):
+        """Evaluations in a sample; of sizes that are not the paper's as many as of any, since a
+        slow series takes fewer anyway."""
+        known = self.experiment.times
+        return known.get(self.size, max(known.values()))
+
+    def start(self, series):
+        try:
+            command = self.builder.command(series)
+            (self.caches / series.name).mkdir(mode=0o700, exist_ok=True)
+            self.progress.step(series.name, 0)
+            self.running.append(Running(series, command, environment_for(series, self.caches),
+                                        self.size, self.times()))
+        except (Failed, Missing) as why:
+            self.left_out[series.name] = str(why)
+
+    def turn(self, one):
+        before = min(one.elapsed, self.budget)
+        try:
+            one.turn(self.budget)
+        except Failed as why:
+            self.left_out[one.series.name] = str(why)
+            self.running.remove(one)
+            one.stop()
+            return
+        self.progress.step(one.series.name, min(one.elapsed, self.budget) - before)
+
+    def take_turns(self):
+        """Until everybody has had its time."""
+        while todo := [one for one in self.running if one.elapsed < self.budget]:
+            for one in todo:
+                self.turn(one)
+
+    def stop(self):
+        for one in self.running:
+            one.stop()
+
+
 def measure(experiment, size, series, builder, seconds, progress):
     """Returns ([facts of a series], {name: why it was left out})."""
-    left_out = {}
-    budget = seconds * 1000
     with tempfile.TemporaryDirectory() as folder:
         caches = Path(folder) / "cache"
         caches.mkdir(mode=0o700)
-        group = []
-
-        def start(one):
-            try:
-                command = builder.command(one)
-                (caches / one.name).mkdir(mode=0o700, exist_ok=True)
-                progress.step(one.name, 0)
-                group.append(Running(one, command, environment_for(one, caches), size,
-                                     experiment.times.get(size, 1)))
-            except Failed as why:
-                left_out[one.name] = str(why)
-            except Exception as why:
-                if type(why).__name__ != "Missing":
-                    raise
-                left_out[one.name] = str(why)
-
-        def take_turns(members):
-            todo = list(members)
-            while todo:
-                for one in list(todo):
-                    before = one.elapsed
-                    try:
-                        one.turn(budget)
-                    except Failed as why:
-                        left_out[one.series.name] = str(why)
-                        group.remove(one)
-                        todo.remove(one)
-                        continue
-                    progress.step(one.series.name, min(one.elapsed, budget) - min(before, budget))
-                    if one.elapsed >= budget:
-                        todo.remove(one)
-
-        # A process is cold once: the cold ones each begin with nobody else waiting; the warm
-        # one is a second process, after they have left their kernels behind.
+        group = Group(experiment, size, seconds * 1000, caches, builder, progress)
         try:
+            # A process is cold once: the cold ones each begin with nobody else at work. The
+            # warm one is a second process, after they have left their kernels behind.
             for one in series:
-                if "CACHE=warm" in one.flags:
-                    continue
-                start(one)
-                if group and group[-1].series is one:
-                    try:
-                        group[-1].turn(budget)
-                    except Failed as why:
-                        left_out[one.name] = str(why)
-                        group.pop().stop()
-            for one in series:
-                if "CACHE=warm" in one.flags:
-                    start(one)
-            take_turns(list(group))
-            return finish(group, experiment, folder), left_out
+                if not is_warm(one):
+                    started = len(group.running)
+                    group.start(one)
+                    for fresh in group.running[started:]:
+                        group.turn(fresh)
+            for one in filter(is_warm, series):
+                group.start(one)
+            group.take_turns()
+            return finish(group.running, experiment, folder), group.left_out
         finally:
-            for one in group:
-                one.stop()
+            group.stop()
 
 
 def finish(group, experiment, folder):

@@ -220,11 +220,12 @@ static void close_now(vp__expr *e, const vp__recipe *recipe, vp__expr **leaves,
     vp__storage_poison(s, error, &all, 0);
 }
 
-/* A value of the right shape that only carries the error. */
+/* A value of the right shape, where that is known, that only carries the error. */
 static void close_failed(const vp__expr *e, vp__value *out, vp__error *error) {
     if (out->storage) vp__storage_release(out->storage);
     out->storage = NULL;
     out->error = error;
+    if (e->late) return;
     memcpy(out->dims, e->dims, (size_t)e->ndim * sizeof(int64_t));
     vp__layout_compact(e->ndim, e->dims, vp__dtype[e->dtype].size, false, out->strides);
 }
