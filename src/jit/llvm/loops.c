@@ -264,15 +264,20 @@ static void map_span(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef from,
     vp__branch_end(e, &tail, 0, NULL, NULL);
 }
 
+void vp__rows_begin(vp__emitter *e, const vp__operands *o, vp__loop *z, vp__loop *y,
+                    LLVMValueRef *at) {
+    vp__loop_begin(e, z, vp__emit_zero(e), o->z, 1, 0, NULL);
+    vp__operands_go_to(e, o, NULL, z->i, at);
+    vp__emit_fixed(e, at, VP__READ_PLANE);
+    vp__loop_begin(e, y, vp__emit_zero(e), o->y, 1, 0, NULL);
+    vp__operands_go_to(e, o, y->i, z->i, at);
+    vp__emit_fixed(e, at, VP__READ_ROW);
+}
+
 static void emit_map(vp__emitter *e, const vp__operands *o) {
     LLVMValueRef at[VP__KERNEL_LEAVES + 1];
     vp__loop z, y;
-    vp__loop_begin(e, &z, vp__emit_zero(e), o->z, 1, 0, NULL);
-    vp__operands_go_to(e, o, NULL, z.i, at);
-    vp__emit_fixed(e, at, VP__READ_PLANE);
-    vp__loop_begin(e, &y, vp__emit_zero(e), o->y, 1, 0, NULL);
-    vp__operands_go_to(e, o, y.i, z.i, at);
-    vp__emit_fixed(e, at, VP__READ_ROW);
+    vp__rows_begin(e, o, &z, &y, at);
     if (vp__emit_has_calls(e)) {
         vp__loop block;
         vp__loop_begin(e, &block, vp__emit_zero(e), o->x, VP__EMIT_BLOCK, 0, NULL);

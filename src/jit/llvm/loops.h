@@ -58,6 +58,11 @@ void vp__operands_go_to(vp__emitter *e, const vp__operands *o, LLVMValueRef y,
 
 /* Loads the leaves of a kind of reading that do not change along x. */
 void vp__emit_fixed(vp__emitter *e, const LLVMValueRef *at, int read);
+
+/* Begins the loops over planes and rows; inside, `at` is the row, and what does not change
+ * along it is loaded. To be ended with vp__loop_end, the rows' first. */
+void vp__rows_begin(vp__emitter *e, const vp__operands *o, vp__loop *z, vp__loop *y,
+                    LLVMValueRef *at);
 /* The body's value of the vector at x. */
 vp__lanes vp__emit_body(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef x,
                         LLVMValueRef mask);

@@ -408,12 +408,7 @@ void vp__emit_rows(vp__emitter *e, const vp__operands *o, bool finish) {
         c.levels = vp__emit_slot(
             e, LLVMArrayType2(vp__emit_vector(e, e->ir->reduce_type), LEVELS));
     vp__loop z, y;
-    vp__loop_begin(e, &z, vp__emit_zero(e), o->z, 1, 0, NULL);
-    vp__operands_go_to(e, o, NULL, z.i, at);
-    vp__emit_fixed(e, at, VP__READ_PLANE);
-    vp__loop_begin(e, &y, vp__emit_zero(e), o->y, 1, 0, NULL);
-    vp__operands_go_to(e, o, y.i, z.i, at);
-    vp__emit_fixed(e, at, VP__READ_ROW);
+    vp__rows_begin(e, o, &z, &y, at);
     LLVMValueRef state = tree ? tree_state(e, at, &c, o->x) : free_state(e, at, o->x);
     store_state(e, state, at[e->ir->nleaves], finish);
     vp__loop_end(e, &y, NULL);
