@@ -943,6 +943,7 @@ VP_API size_t vp_dtype_size(vp_dtype dtype);
 typedef struct {
     uint64_t issued;       /* nodes given to the net */
     uint64_t inlined;      /* segments that ran on the caller at once */
+    uint64_t bundled;      /* puts of loops that became nodes together with others */
     uint64_t executed;     /* nodes run */
     uint64_t pieces;       /* pieces they were cut into */
     uint64_t split;        /* nodes offered to several cores */

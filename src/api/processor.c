@@ -32,6 +32,7 @@ void vp_get_stats(vp_stats *out) {
         const vp__counters *c = &vp__cores[i]->counters;
         out->issued += get(&c->issued);
         out->inlined += get(&c->inlined);
+        out->bundled += get(&c->bundled);
         out->executed += get(&c->executed);
         out->pieces += get(&c->pieces);
         out->split += get(&c->split);

@@ -139,6 +139,7 @@ static vp__group *group_new(vp__log *log) {
     atomic_init(&g->waiters, NULL);
     atomic_init(&g->owners, 2);
     g->open = true;
+    g->barrier_of = NULL;
     g->reads = g->writes = vp__region_none();
     return g;
 }
@@ -194,6 +195,19 @@ static vp__group *join_readers(vp__log *log, const vp__region *region, void *who
     return g;
 }
 
+/* A read of one whose earlier read became the barrier: all that either has to wait for it
+ * waits for already, and to wait for the barrier would be to wait for itself. */
+static vp__group *join_own_barrier(vp__log *log, const vp__region *region,
+                                   const void *who) {
+    vp__group *g = log->newest;
+    if (!g || !who || g->barrier_of != who || !g->open) return NULL;
+    vp__region_add(&g->reads, region);
+    /* relaxed: as above. */
+    atomic_fetch_add_explicit(&g->pending, 1, memory_order_relaxed);
+    log->sequence++;
+    return g;
+}
+
 vp__group *vp__log_enter(vp__log *log, bool write, const vp__region *region, void *who,
                          int what, int *waits) {
     return vp__log_enter_own(log, write, region, who, what, NULL, waits);
@@ -203,6 +217,7 @@ vp__group *vp__log_enter_own(vp__log *log, bool write, const vp__region *region,
                              void *who, int what, vp__waiter *own, int *waits) {
     if (!write) {
         vp__group *readers = join_readers(log, region, who, what, own, waits);
+        if (!readers) readers = join_own_barrier(log, region, who);
         if (readers) return readers;
     }
     prune(log);
@@ -244,6 +259,7 @@ vp__group *vp__log_enter_own(vp__log *log, bool write, const vp__region *region,
         log->newest = g;
         set_live(log, barrier ? 1 : live(log) + 1);
     }
+    g->barrier_of = barrier ? who : NULL;
     if (barrier)
         g->writes = hull;
     else
@@ -295,6 +311,38 @@ bool vp__log_conflicts(vp__log *log, bool write, const vp__region *region) {
     }
     if (stale) prune(log);
     return false;
+}
+
+int vp__log_gates(vp__log *log, bool write, const vp__region *region, vp__group **list,
+                  int most) {
+    int n = 0;
+    for (vp__group *g = log->newest; g; g = g->older)
+        if (!is_idle(g) && !is_done(g) && conflicts(g, write, region)) {
+            if (n < most) list[n] = g;
+            n++;
+        }
+    return n;
+}
+
+/* Whether an access is the only one of its group that is not over. acquire: as in is_idle. */
+static bool is_alone(vp__group *g) {
+    return atomic_load_explicit(&g->pending, memory_order_acquire) == 2;
+}
+
+bool vp__log_extend(vp__log *log, vp__group *g, bool write, const vp__region *region,
+                    vp__group *const *gates, int ngates) {
+    /* Nobody waits for an open group and no later access is listed: the new region is the
+     * last in the program's order. */
+    if (!g->open || (conflicts(g, write, region) && !is_alone(g))) return false;
+    for (vp__group *old = g->older; old; old = old->older) {
+        if (!conflicts(old, write, region) || is_done(old)) continue;
+        int k = 0;
+        while (k < ngates && gates[k] != old) k++;
+        if (k == ngates) return false;
+    }
+    vp__region_add(write ? &g->writes : &g->reads, region);
+    log->sequence++;
+    return true;
 }
 
 bool vp__log_has_readers(vp__log *log, const vp__region *region) {

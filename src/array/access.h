@@ -49,6 +49,7 @@ typedef struct vp__group {
     _Atomic int owners;       /* the log while listed, the members while unfinished */
     bool embedded;            /* lives in its storage, not freed alone */
     bool open;                /* may be joined; guarded by the log's lock, as all below */
+    const void *barrier_of;   /* who stands for all before it, while nobody has joined */
     vp__region reads, writes; /* hulls */
     struct vp__group *older;
 } vp__group;
@@ -77,6 +78,17 @@ vp__group *vp__log_enter_own(vp__log *log, bool write, const vp__region *region,
 
 /* Enters an access only if it need not wait for anything; else returns NULL. */
 vp__group *vp__log_try(vp__log *log, bool write, const vp__region *region);
+
+/* The groups an access would have to wait for now: lists at most `most` of them, and returns
+ * how many there are. */
+int vp__log_gates(vp__log *log, bool write, const vp__region *region, vp__group **list,
+                  int most);
+
+/* Widens an unfinished access, which is in group g, by a region, as if that had been entered
+ * on its own. False, and nothing done, when others may not take it for the same access any
+ * more, or it would have to wait for anything but the `gates` it waits for already. */
+bool vp__log_extend(vp__log *log, vp__group *g, bool write, const vp__region *region,
+                    vp__group *const *gates, int ngates);
 
 /* Whether an access would have to wait now. */
 bool vp__log_conflicts(vp__log *log, bool write, const vp__region *region);

@@ -152,8 +152,8 @@ static void read_debug(vp__config *out) {
 }
 
 static unsigned read_without(void) {
-    static const char *const names[] = {"fusion",       "sizes",    "renaming",
-                                        "continuation", "stealing", "inline"};
+    static const char *const names[] = {
+        "fusion", "sizes", "renaming", "continuation", "stealing", "inline", "bundles"};
     enum { NAMES = sizeof names / sizeof *names };
     unsigned found = 0;
     const char *value = value_of("VP_WITHOUT");
@@ -164,10 +164,10 @@ static unsigned read_without(void) {
         if (k < NAMES)
             found |= 1u << k;
         else
-            complain(
-                "VP_WITHOUT", value,
-                "a list of fusion, sizes, renaming, continuation, stealing and inline",
-                "what is known of it");
+            complain("VP_WITHOUT", value,
+                     "a list of fusion, sizes, renaming, continuation, stealing, inline "
+                     "and bundles",
+                     "what is known of it");
         at += n + (at[n] == ',');
     }
     return found;

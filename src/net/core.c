@@ -26,6 +26,7 @@
 #include "base/config.h"
 #include "base/spin.h"
 #include "jit/exec.h"
+#include "net/bundle.h"
 #include "net/net.h"
 #include "net/recipe.h"
 #include "net/tuning.h"
@@ -280,6 +281,11 @@ static void *worker(void *arg) {
         if (!idle_since) idle_since = now;
         if (naps == 0 && vp__clock_ns(now - idle_since) < (uint64_t)vp__tuning.spin_ns) {
             for (int i = 0; i < 16; i++) vp__spin_pause();
+            continue;
+        }
+        /* What issuers still gather is not worth waking anybody for, but done before that. */
+        if ((n = vp__bundle_take(self))) {
+            vp__node_run(self, n);
             continue;
         }
         vp__core_sleep(self, NULL, naps < vp__tuning.naps ? 1000000 : -1);

@@ -25,7 +25,7 @@ enum { VP__MAX_CORES = 4096, VP__CORE_RECIPES = 32 };
 /* What happened, per core, added up when somebody asks. Plain counters of one writer. */
 typedef struct {
     _Atomic uint64_t issued, inlined, executed, pieces, steals, split, renamed,
-        waited_store, completed, kernels, elements, late_sizes, limit_waits, moved;
+        waited_store, completed, kernels, elements, late_sizes, limit_waits, moved, bundled;
 } vp__counters;
 
 typedef struct vp__core {
@@ -48,6 +48,12 @@ typedef struct vp__core {
     vp__node **ready_end;
     uint32_t random; /* where to look for work first */
     int recipe_uses; /* how often its thread may use a recipe again */
+    uint32_t forms;  /* forms it has seen */
+    /* Puts of one form that its thread issued one after the other, by bundle.c. */
+    uint32_t streak_form;
+    int streak;
+    uint64_t streak_at; /* instructions it has issued if no other came after them */
+    _Atomic(vp__node *) bundle; /* the open one; whoever exchanges it for NULL has it */
     struct vp__recipe *recipe[VP__CORE_RECIPES]; /* of forms its thread issued */
     vp__counters counters;
 } vp__core;

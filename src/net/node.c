@@ -10,6 +10,7 @@
 #include "array/pool.h"
 #include "array/shape.h"
 #include "base/config.h"
+#include "net/bundle.h"
 #include "net/cost.h"
 #include "net/launch.h"
 #include "net/traced.h"
@@ -98,9 +99,7 @@ vp__error *vp__node_no_memory(const vp__node *n) {
                          n->name);
 }
 
-/* Ends the attaching of `waits` waiters to one counter, of which `marks` of the node's own
- * stay; returns how many signals are still to come. */
-static int attached(vp__node *n, vp__wait what, int waits, int marks) {
+int vp__node_attached(vp__node *n, vp__wait what, int waits, int marks) {
     _Atomic int32_t *count = &n->waits[what];
     int drop = VP__ATTACHING - waits - marks;
     if (waits) /* acq_rel: like the signals that may have come already */
@@ -139,7 +138,7 @@ static void enter_write(vp__node *n) {
     if (!n->is_put) {
         /* Nobody else knows the storage yet: no lock, nothing to wait for. */
         n->write = vp__log_begin(&s->log);
-        attached(n, VP__WAIT_STORE, 0, 1);
+        vp__node_attached(n, VP__WAIT_STORE, 0, 1);
         return;
     }
     vp__spin_lock(&s->lock);
@@ -152,7 +151,7 @@ static void enter_write(vp__node *n) {
         vp__storage_poison(s, vp__node_no_memory(n), &n->write_region, n->write_sequence);
         vp__node_fail(n, vp__node_no_memory(n));
     }
-    attached(n, VP__WAIT_STORE, waits, 1);
+    vp__node_attached(n, VP__WAIT_STORE, waits, 1);
 }
 
 /* Attaches the node to a stage list of every input that has not reached that stage. */
@@ -171,7 +170,7 @@ static void wait_for_stage(vp__node *n, vp__wait what) {
         else
             vp__waiter_free(w);
     }
-    attached(n, what, waits, 1);
+    vp__node_attached(n, what, waits, 1);
 }
 
 vp__error *vp__node_inherited(const vp__node *n) {
@@ -291,8 +290,7 @@ static void ready(vp__node *n) {
     core->ready_end = &n->next;
 }
 
-void vp__node_submit(vp__node *n) {
-    vp__core *core = vp__core_self();
+void vp__node_enter(vp__core *core, vp__node *n) {
     vp__workers_start();
     vp__count(&core->counters.issued, 1);
     /* relaxed: a count for limits and for draining, ordered by nothing else. */
@@ -300,6 +298,12 @@ void vp__node_submit(vp__node *n) {
     n->id = (uint64_t)core->index << 40 |
             atomic_load_explicit(&core->counters.issued, memory_order_relaxed);
     vp__trace(VP__TR_ISSUED, n->id, n->name, 0);
+}
+
+void vp__node_submit(vp__node *n) {
+    vp__core *core = vp__core_self();
+    vp__bundle_end(core);
+    vp__node_enter(core, n);
     vp__traced_accesses(n);
     if (n->is_put)
         vp__storage_retain(n->result);
@@ -313,9 +317,9 @@ void vp__node_submit(vp__node *n) {
         vp__trace(VP__TR_SIZED, n->id, n->name, (uint64_t)n->result->bytes);
         promise(n);
         place(n);
-        if (attached(n, VP__WAIT_INPUT, waits, 0) == 0) ready(n);
+        if (vp__node_attached(n, VP__WAIT_INPUT, waits, 0) == 0) ready(n);
     } else {
-        attached(n, VP__WAIT_INPUT, waits, 1);
+        vp__node_attached(n, VP__WAIT_INPUT, waits, 1);
         wait_for_stage(n, VP__WAIT_SIZE);
         vp__node_signal(n, VP__WAIT_SIZE);
     }

@@ -124,6 +124,10 @@ struct vp__work {
     void (*deinit)(vp__node *n);
     /* Describes part `phase` of a sized node for a device; NULL: only the CPU can run it. */
     void (*device_part)(vp__node *n, int phase, struct vp__device_part *part);
+    /* Tells the target what became of the write, which failed with n->error, not retained, or
+     * went well; NULL: as of one write of the whole target. */
+    void (*settle)(vp__node *n);
+    bool finds_room;     /* `begin` finds out where the value can go */
     bool sizes_when_run; /* the value's size comes out of running (find): no `size` */
     bool stores_only;    /* nothing to compute before the store */
     bool copies_poison;  /* hands its input's failures on region by region */
@@ -143,6 +147,14 @@ vp__input *vp__node_add_input(vp__node *n, vp__storage *s, vp_dtype dtype, int64
  * inputs, dtype, result (the node takes a reference of its own), write_region; dims,
  * strides and cost unless work->size finds them; for a put the target. */
 void vp__node_submit(vp__node *n);
+
+/* Ends the attaching of `waits` waiters to one counter, of which `marks` of the node's own
+ * stay; returns how many signals are still to come. */
+int vp__node_attached(vp__node *n, vp__wait what, int waits, int marks);
+
+/* What a node that enters the net by itself has to do as well: it counts from now on, and
+ * has an id. */
+void vp__node_enter(vp__core *core, vp__node *n);
 
 /* Steps, called by signals. */
 void vp__node_signal(vp__node *n, int what);

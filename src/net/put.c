@@ -9,6 +9,7 @@
 #include "array/shape.h"
 #include "base/config.h"
 #include "lib/lib.h"
+#include "net/bundle.h"
 #include "net/flat.h"
 #include "net/issue.h"
 #include "net/library.h"
@@ -248,8 +249,10 @@ vp__error *vp__put(const vp__target *t, vp__expr *value, const char *where) {
         if (!value->late && !failed)
             recipe =
                 vp__recipe_of(vp__core_self(), value, fits ? t->strides : NULL, leaves);
-        done = (recipe || failed) &&
-               put_segment(recipe, leaves, value, t, s, &region, in_place);
+        done = recipe && own == 0 &&
+               vp__bundle_put(recipe, leaves, value, t, s, &region, fits);
+        if (!done && (recipe || failed))
+            done = put_segment(recipe, leaves, value, t, s, &region, in_place);
         if (!done && (recipe || failed || value->late))
             n = vp__issue_node(value, recipe, leaves, t->ndim);
     }

@@ -213,12 +213,14 @@ vp__recipe *vp__recipe_of(vp__core *core, vp__expr *root, const int64_t *target,
                           vp__expr **leaves) {
     vp__recipe **slot = slot_of(core, root), *r = *slot;
     int repeats = 1;
+    uint32_t form = 0;
     if (r && is_for(r, root, target, leaves)) {
         if (r->uses < core->recipe_uses) {
             r->uses++;
             return r;
         }
         repeats = r->uses;
+        form = r->form;
     }
     vp__step steps[VP__SEGMENT_STEPS];
     vp__segment seg;
@@ -228,7 +230,9 @@ vp__recipe *vp__recipe_of(vp__core *core, vp__expr *root, const int64_t *target,
         layout[i] =
             (vp__leaf_layout){leaves[i]->dims, leaves[i]->strides, leaves[i]->ndim};
     r = make(&seg, layout, target, repeats);
-    if (r) keep(slot, r);
+    if (!r) return NULL;
+    r->form = form ? form : ++core->forms;
+    keep(slot, r);
     return r;
 }
 

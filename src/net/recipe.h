@@ -16,6 +16,7 @@
 typedef struct vp__recipe {
     _Atomic int refs;
     uint16_t uses;        /* counted by the core that keeps it, and by nobody else */
+    uint32_t form;        /* what its core calls recipes of this form */
     int16_t target_ndim;  /* -1: the value goes to memory of its own */
     size_t bytes;         /* of this block */
     vp__segment seg;      /* what it is for: its steps … */

@@ -37,7 +37,11 @@ static void unpromise(vp__node *n) {
 
 /* The node's life is over: signals dependents, gives everything back. */
 static void complete(vp__core *core, vp__node *n) {
-    if (n->error) {
+    if (n->work->settle) {
+        n->work->settle(n);
+        vp__error_release(n->error);
+        n->error = NULL;
+    } else if (n->error) {
         vp__storage_poison(n->result, n->error, &n->write_region, n->write_sequence);
         n->error = NULL;
     } else if (n->is_put && !n->work->stores_only) {
@@ -192,7 +196,7 @@ static bool make_room(vp__node *n) {
         n->out = atomic_load_explicit(&n->result->host, memory_order_relaxed);
         return true;
     }
-    if (n->work->stores_only) return true;
+    if (n->work->stores_only || n->work->finds_room) return true;
     /* acquire: when only our own mark is left, all earlier accesses are over; only then can
      * one tell where they have left the target. */
     if (n->fits &&

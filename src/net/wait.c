@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/spin.h"
+#include "net/bundle.h"
 #include "net/net.h"
 #include "net/remote.h"
 #include "net/tuning.h"
@@ -19,6 +20,7 @@ enum { SPIN_NS = 20000, NAP_NS = 200000, IDLE_NS = 2000000 };
 /* Runs something; false if there was nothing. */
 static bool help(vp__core *core) {
     vp__node *n = vp__core_find(core);
+    if (!n) n = vp__bundle_take(core);
     if (n) vp__node_run(core, n);
     return n != NULL;
 }

@@ -97,6 +97,7 @@ static void add_stats(driver *d, const fuzz_worker *w) {
     const vp_stats *s = &w->channel->stats;
     d->sum.issued += s->issued;
     d->sum.inlined += s->inlined;
+    d->sum.bundled += s->bundled;
     d->sum.executed += s->executed;
     d->sum.pieces += s->pieces;
     d->sum.split += s->split;
@@ -123,6 +124,7 @@ static void print_stats(const driver *d, double seconds) {
     } rows[] = {
         {"issued", s->issued},
         {"inlined", s->inlined},
+        {"bundled", s->bundled},
         {"executed", s->executed},
         {"pieces", s->pieces},
         {"split", s->split},

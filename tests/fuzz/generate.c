@@ -159,7 +159,7 @@ static const struct {
     {fuzz_step_matmul, 15},   {fuzz_step_reshape, 20}, {fuzz_step_axes, 30},
     {fuzz_step_join, 15},     {fuzz_step_repeat, 10},  {fuzz_step_take, 15},
     {fuzz_step_find, 20},     {step_scope, 20},        {step_observe, 30},
-    {step_gate, 0},           {fuzz_step_fourier, 25},
+    {step_gate, 0},           {fuzz_step_fourier, 25}, {fuzz_step_loop, 25},
 };
 
 static void take_step(fuzz_gen *g) {
@@ -239,4 +239,6 @@ void fuzz_tune(vp__tuning_t *t, uint64_t seed) {
     t->trial_ns = fuzz_chance(&r, 50) ? 0 : fuzz_between(&r, 0, 20000);
     t->busy_ns = fuzz_chance(&r, 50) ? 0 : fuzz_between(&r, 0, 20000);
     t->queued = fuzz_below(&r, 64);
+    t->bundle_after = fuzz_below(&r, 4);
+    t->bundle_ns = fuzz_between(&r, 100, 20000);
 }

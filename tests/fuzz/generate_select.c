@@ -360,6 +360,76 @@ bool fuzz_step_put_self(fuzz_gen *g) {
     return true;
 }
 
+/* A reduction that keeps the type. */
+static int same_type_reduction(fuzz_gen *g, vp_dtype t) {
+    if (t == VP_BOOL) return VP__ANY;
+    const bool sums = t == VP_I64 || t == VP_U64 || t >= VP_F32;
+    return sums && (t >= VP_C64 || fuzz_chance(&g->r, 60)) ? VP__SUM : VP__MAX;
+}
+
+static fuzz_item place_item(fuzz_gen *g, int kind, int64_t i, int64_t dim) {
+    fuzz_item it = {.kind = VP__SEL_INDEX, .step = 1, .start = i % dim};
+    if (kind == 1) it.start = fuzz_below(&g->r, (int)dim);
+    if (kind == 2) {
+        it.kind = VP__SEL_RANGE;
+        it.has_stop = true;
+        it.stop = i % dim + 1;
+        it.start = 0;
+    }
+    return it;
+}
+
+/* for i: B[i] = f(A[i]), and its like where iterations overwrite each other's results: one
+ * form, one iteration after the other, so that they gather in bundles. */
+bool fuzz_step_loop(fuzz_gen *g) {
+    const int b = fuzz_pick_or_make(g, FUZZ_ARRAY);
+    const fuzz_var to = g->v[b];
+    const vp_dtype t = (vp_dtype)to.dtype;
+    if (to.late || to.bad || to.ndim == 0 || to.dims[0] == 0) return false;
+    int a = fuzz_pick(g, FUZZ_ARRAY);
+    if (a < 0 || g->v[a].dtype != t || g->v[a].late || g->v[a].bad ||
+        g->v[a].ndim == 0) {
+        const fuzz_shape s = {.ndim = 2,
+                              .dims = {1 + fuzz_below(&g->r, 9), g->palette[0]}};
+        a = fuzz_make(g, FUZZ_ARRAY, t, &s);
+    }
+    const fuzz_var from = g->v[a];
+    if (from.dims[0] == 0) return false;
+    const int kind = fuzz_below(&g->r, 3), reduction = same_type_reduction(g, t);
+    const bool squares = t != VP_BOOL && fuzz_chance(&g->r, 50);
+    fuzz_shape row = {.ndim = from.ndim - 1};
+    memcpy(row.dims, from.dims + 1, (size_t)row.ndim * sizeof row.dims[0]);
+    if (reduction == VP__MAX && fuzz_elements(&row) == 0) return false;
+    int times = 2 + fuzz_below(&g->r, 14);
+    for (int i = 0; i < times && g->p->count < FUZZ_MAX - 24; i++) {
+        choice c = {.count = 1, .result = row};
+        c.item[0] = (fuzz_item){
+            .kind = VP__SEL_INDEX, .step = 1, .start = i % from.dims[0]};
+        add_get(g, (fuzz_operand){.kind = VP__IN_ARRAY, .var = (int16_t)a}, false, &c);
+        fuzz_define(g, t, &row);
+        if (squares) {
+            fuzz_instruction *n = fuzz_add(g, FUZZ_OP);
+            n->op = VP__OP_square;
+            n->in[0] = fuzz_use(g, g->p->count - 2);
+            n->nin = 1;
+            fuzz_define(g, t, &row);
+        }
+        fuzz_instruction *n = fuzz_add(g, FUZZ_REDUCE);
+        n->op = reduction;
+        n->in[0] = fuzz_use(g, g->p->count - 2);
+        n->nin = 1;
+        n->naxes = -1;
+        n->dtype = VP_AUTO;
+        const fuzz_shape scalar = {0};
+        fuzz_define(g, t, &scalar);
+        c.item[0] = place_item(g, kind, i, to.dims[0]);
+        add_put(g, b, &c, fuzz_use(g, g->p->count - 1), false);
+        /* Now and then something comes in between. */
+        if (fuzz_chance(&g->r, 4)) fuzz_step_op(g);
+    }
+    return true;
+}
+
 bool fuzz_step_view(fuzz_gen *g) {
     int x = -1;
     for (int tries = 0; tries < 6; tries++) {

@@ -94,6 +94,7 @@ bool fuzz_step_take(fuzz_gen *g);
 bool fuzz_step_find(fuzz_gen *g);
 bool fuzz_step_put(fuzz_gen *g);
 bool fuzz_step_put_self(fuzz_gen *g);
+bool fuzz_step_loop(fuzz_gen *g);
 bool fuzz_step_view(fuzz_gen *g);
 
 #endif

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/bundle.h"
+
+#include <string.h>
+
+#include "array/pool.h"
+#include "array/shape.h"
+#include "base/config.h"
+#include "lib/lib.h"
+#include "net/cost.h"
+#include "net/traced.h"
+#include "net/tuning.h"
+
+enum {
+    BLOCK = 4096 - 64, /* of the pool, for node, accesses and lanes */
+    READS = 4,         /* storages a bundle may read */
+    GATES = 16,        /* groups its stores may wait for */
+    MOST_VALUE = 1024, /* bytes of a value */
+};
+
+/* One put. dims and strides of its target follow the leaves' addresses. */
+typedef struct {
+    char *to;
+    uint64_t sequence; /* of the write */
+    char *data[];      /* of the leaves */
+} lane;
+
+typedef struct {
+    vp__recipe *recipe;
+    int32_t lanes, most;
+    int32_t lane_bytes, nleaves;
+    int32_t ndim; /* of targets */
+    bool fits;    /* values have their target's shape */
+    int32_t ngates;
+    vp__group *gate[GATES];
+    int64_t value_bytes; /* of a lane, in a temporary */
+    char *room;          /* for values that cannot be computed in place */
+    char *first;         /* lanes follow each other */
+} bundle;
+
+static lane *lane_of(const bundle *b, int i) {
+    return (lane *)(b->first + (ptrdiff_t)i * b->lane_bytes);
+}
+
+static int64_t *dims_of(const bundle *b, lane *l) {
+    return (int64_t *)(l->data + b->nleaves);
+}
+
+/* --- running ------------------------------------------------------------------------- */
+
+static vp__region region_of(const vp__node *n, const bundle *b, lane *l) {
+    const int64_t *dims = dims_of(b, l);
+    /* relaxed: it had its memory when the lane was added. */
+    const char *host = atomic_load_explicit(&n->result->host, memory_order_relaxed);
+    return vp__region_of(l->to - host, b->ndim, dims, dims + b->ndim,
+                         vp__dtype[n->dtype].size);
+}
+
+static void copy(const vp__node *n, const bundle *b, lane *l, char *value) {
+    if (b->ndim == 0) {
+        memcpy(l->to, value, (size_t)vp__dtype[n->dtype].size);
+        return;
+    }
+    const vp__part *last = vp__recipe_last(b->recipe);
+    const int64_t *dims = dims_of(b, l), *strides = dims + b->ndim;
+    int64_t from[VP__MAXDIM];
+    vp__shape_expand_strides(b->ndim, dims, last->out_ndim, last->out_dims,
+                             last->out_strides, from);
+    vp__view out = {l->to, dims, strides, b->ndim, n->dtype};
+    vp__view in = {value, dims, from, b->ndim, n->dtype};
+    vp__lib_copy(&out, &in, 0, 1);
+}
+
+/* Whether everything before it in the target's log is over. acquire: only the node's own
+ * mark is left, and what the others did is visible. */
+static bool may_store(vp__node *n) {
+    return atomic_load_explicit(&n->waits[VP__WAIT_STORE], memory_order_acquire) == 1;
+}
+
+static void begin(vp__node *n) {
+    bundle *b = n->payload;
+    const bool store = may_store(n);
+    if (store && b->fits) return;
+    const int64_t bytes = store ? b->value_bytes : b->lanes * b->value_bytes;
+    b->room = vp__pool_alloc((size_t)bytes);
+    if (!b->room) {
+        vp__node_fail(n, vp__node_no_memory(n));
+        return;
+    }
+    n->temporary_bytes = bytes;
+    if (!store) n->temporary = b->room; /* for the store to come */
+}
+
+/* A lane that fails takes nothing but its own target with it. */
+static void fail(vp__node *n, const bundle *b, lane *l, vp__error *error) {
+    const vp__region region = region_of(n, b, l);
+    vp__storage_poison(n->result, error, &region, l->sequence);
+    l->to = NULL;
+}
+
+static void piece(vp__node *n, int64_t unused, vp__core *core) {
+    (void)unused;
+    bundle *b = n->payload;
+    for (int i = 0; i < b->lanes; i++) {
+        lane *l = lane_of(b, i);
+        char *value = n->temporary ? b->room + i * b->value_bytes : b->room;
+        vp__error *error = vp__recipe_run(b->recipe, l->data, value ? value : l->to,
+                                          !value, core, n->where);
+        if (error)
+            fail(n, b, l, error);
+        else if (value && !n->temporary)
+            copy(n, b, l, value);
+    }
+}
+
+static void store(vp__node *n) {
+    bundle *b = n->payload;
+    for (int i = 0; i < b->lanes; i++) {
+        lane *l = lane_of(b, i);
+        if (l->to) copy(n, b, l, b->room + i * b->value_bytes);
+    }
+}
+
+static void settle(vp__node *n) {
+    bundle *b = n->payload;
+    /* acquire pairs with whoever failed. */
+    if (!n->error && !atomic_load_explicit(&n->result->poison, memory_order_acquire))
+        return;
+    for (int i = 0; i < b->lanes; i++) {
+        lane *l = lane_of(b, i);
+        if (!l->to) continue;
+        if (n->error) {
+            fail(n, b, l, vp__error_retain(n->error));
+            continue;
+        }
+        const int64_t *dims = dims_of(b, l);
+        const vp__region region = region_of(n, b, l);
+        vp__target_written(n->result, (vp_dtype)n->dtype, b->ndim, dims, dims + b->ndim,
+                           &region, l->sequence);
+    }
+}
+
+static void deinit(vp__node *n) {
+    bundle *b = n->payload;
+    if (b->room && !n->temporary) vp__pool_free(b->room, (size_t)n->temporary_bytes);
+    vp__recipe_release(b->recipe);
+}
+
+static const vp__work bundle_work = {.begin = begin,
+                                     .piece = piece,
+                                     .store = store,
+                                     .settle = settle,
+                                     .deinit = deinit,
+                                     .finds_room = true};
+
+/* --- gathering ----------------------------------------------------------------------- */
+
+static uint64_t instructions_of(const vp__core *core) {
+    return atomic_load_explicit(&core->counters.issued, memory_order_relaxed) +
+           atomic_load_explicit(&core->counters.inlined, memory_order_relaxed);
+}
+
+/* Counts puts of one form in a row; whether there are enough of them. */
+static bool is_loop(vp__core *core, const vp__recipe *recipe) {
+    const uint64_t now = instructions_of(core);
+    if (recipe->form == core->streak_form && now == core->streak_at)
+        core->streak++;
+    else
+        core->streak = 0;
+    core->streak_form = recipe->form;
+    core->streak_at = now + 1; /* if it runs at once or becomes a node of its own */
+    return core->streak >= vp__tuning.bundle_after;
+}
+
+static bool is_wanted(const vp__recipe *recipe, const vp__expr *value) {
+    const vp__config *config = vp__config_get();
+    if (config->sync || !config->inline_nodes || vp__placeable == 1 || vp__device_count ||
+        config->without & VP__WITHOUT_BUNDLES)
+        return false;
+    const float cost = value->cost * (float)vp__cost_factor(value->op);
+    return 2 * cost < (float)vp__tuning.bundle_ns &&
+           vp__recipe_last(recipe)->out_bytes <= MOST_VALUE;
+}
+
+/* Enters one read, which must not have to wait. */
+static bool add_read(vp__node *n, const vp__expr *leaf) {
+    vp__storage *s = leaf->storage;
+    const vp__region region = vp__region_of(leaf->offset, leaf->ndim, leaf->dims,
+                                            leaf->strides, vp__dtype[leaf->dtype].size);
+    if (s == n->result ||
+        atomic_load_explicit(&s->poison, memory_order_acquire)) /* settle it one by one */
+        return false;
+    vp__input *in = n->in, *end = in + n->ninputs;
+    while (in < end && in->storage != s) in++;
+    if (in == end && n->ninputs == READS) return false;
+    vp__spin_lock(&s->lock);
+    vp__group *g = in == end ? vp__log_try(&s->log, false, &region) : in->group;
+    const bool entered =
+        in == end ? g != NULL : vp__log_extend(&s->log, g, false, &region, NULL, 0);
+    vp__spin_unlock(&s->lock);
+    if (!entered) return false;
+    if (in == end) {
+        vp__storage_retain(s);
+        /* No region of its own, since all it reads is there: it inherits nothing. */
+        *in = (vp__input){.storage = s, .group = g};
+        n->ninputs++;
+    }
+    return true;
+}
+
+static bool add_reads(vp__node *n, vp__expr *const *leaves, int count) {
+    for (int i = 0; i < count; i++)
+        if (!add_read(n, leaves[i])) return false;
+    return true;
+}
+
+static bool extend_write(vp__node *n, const vp__region *region, uint64_t *sequence) {
+    const bundle *b = n->payload;
+    vp__storage *s = n->result;
+    vp__spin_lock(&s->lock);
+    *sequence = s->log.sequence;
+    const bool extended =
+        vp__log_extend(&s->log, n->write, true, region, b->gate, b->ngates);
+    vp__spin_unlock(&s->lock);
+    return extended;
+}
+
+/* Whether the open bundle is one that the put may join. */
+static bool is_like(const vp__node *n, const vp__recipe *recipe, const vp__target *t,
+                    const vp__storage *s, bool fits) {
+    const bundle *b = n->payload;
+    return b->recipe == recipe && n->result == s && b->ndim == t->ndim && b->fits == fits;
+}
+
+static void add_lane(vp__node *n, vp__expr *const *leaves, const vp__expr *value,
+                     const vp__target *t, uint64_t sequence) {
+    bundle *b = n->payload;
+    lane *l = lane_of(b, b->lanes++);
+    /* relaxed: what it reads was seen to be complete; the target has its memory. */
+    l->to = atomic_load_explicit(&n->result->host, memory_order_relaxed) + t->offset;
+    l->sequence = sequence;
+    for (int i = 0; i < b->nleaves; i++)
+        l->data[i] =
+            atomic_load_explicit(&leaves[i]->storage->host, memory_order_relaxed) +
+            leaves[i]->offset;
+    int64_t *axes = dims_of(b, l);
+    for (int i = 0; i < b->ndim; i++) {
+        axes[i] = t->dims[i];
+        axes[b->ndim + i] = t->strides[i];
+    }
+    n->estimate += value->cost;
+}
+
+static vp__node *bundle_new(vp__recipe *recipe, const vp__expr *value,
+                            const vp__target *t, vp__storage *s, bool fits) {
+    const size_t before =
+        (sizeof(vp__node) + 15) / 16 * 16 + READS * sizeof(vp__input) + 16;
+    vp__node *n = vp__node_new(&bundle_work, vp__segment_name(&recipe->seg), value->where,
+                               READS, 0, 0, 0, BLOCK - before);
+    if (!n) return NULL;
+    bundle *b = n->payload;
+    *b = (bundle){.recipe = recipe,
+                  .nleaves = recipe->seg.nleaves,
+                  .ndim = t->ndim,
+                  .fits = fits,
+                  .first = (char *)(b + 1)};
+    b->lane_bytes = (int32_t)(sizeof(lane) + sizeof(char *) * (size_t)b->nleaves +
+                              2 * sizeof(int64_t) * (size_t)b->ndim);
+    b->most = (int32_t)(((char *)n + n->bytes - b->first) / b->lane_bytes);
+    b->value_bytes = (vp__recipe_last(recipe)->out_bytes + 15) / 16 * 16;
+    n->dtype = value->dtype;
+    n->key = value->op;
+    n->is_put = true;
+    n->is_sized = true;
+    n->result = s;
+    n->write = NULL;
+    n->write_region = vp__region_none();
+    return n;
+}
+
+/* Enters the first write, behind whatever it has to wait for. */
+static bool enter_write(vp__node *n, const vp__region *region) {
+    bundle *b = n->payload;
+    vp__storage *s = n->result;
+    int waits = 0;
+    vp__spin_lock(&s->lock);
+    b->ngates = vp__log_gates(&s->log, true, region, b->gate, GATES);
+    n->write_sequence = s->log.sequence;
+    if (b->ngates <= GATES)
+        n->write = vp__log_enter(&s->log, true, region, n, VP__WAIT_STORE, &waits);
+    vp__spin_unlock(&s->lock);
+    vp__node_attached(n, VP__WAIT_STORE, waits, 1);
+    return n->write != NULL;
+}
+
+static vp__node *open_bundle(vp__core *core, vp__recipe *recipe, vp__expr *const *leaves,
+                             const vp__expr *value, const vp__target *t, vp__storage *s,
+                             const vp__region *region, bool fits) {
+    /* acquire pairs with the store of whoever allocated it. */
+    if (!atomic_load_explicit(&s->host, memory_order_acquire)) return NULL;
+    vp__node *n = bundle_new(recipe, value, t, s, fits);
+    if (!n) return NULL;
+    const bundle *b = n->payload;
+    if (b->most < 2 || !add_reads(n, leaves, b->nleaves) || !enter_write(n, region)) {
+        for (int i = 0; i < n->ninputs; i++) {
+            vp__observe_end(n->in[i].group);
+            vp__storage_release(n->in[i].storage);
+        }
+        vp__node_unref(n);
+        return NULL;
+    }
+    vp__recipe_retain(recipe);
+    vp__storage_retain(s);
+    vp__node_enter(core, n);
+    return n;
+}
+
+/* --- handing over -------------------------------------------------------------------- */
+
+static void push(vp__core *core, vp__node *n) {
+    vp__traced_accesses(n);
+    vp__trace(VP__TR_SIZED, n->id, n->name, (uint64_t)n->result->bytes);
+    vp__cost_place(n);
+    vp__trace(VP__TR_PLACED, n->id, n->name, (uint64_t)n->home);
+    vp__trace(VP__TR_READY, n->id, n->name, 0);
+    vp__core_push(core, n->home, n);
+}
+
+void vp__bundle_push(vp__core *core) {
+    /* acquire: whoever had it last has put a lane in. */
+    vp__node *n = atomic_exchange_explicit(&core->bundle, NULL, memory_order_acquire);
+    if (n) push(core, n);
+}
+
+vp__node *vp__bundle_take(vp__core *self) {
+    const int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
+    for (int i = 0; i < count; i++) {
+        vp__core *c = vp__cores[(self->index + i) % count];
+        /* relaxed: a look before the exchange, which is as above. */
+        if (!atomic_load_explicit(&c->bundle, memory_order_relaxed)) continue;
+        vp__node *n = atomic_exchange_explicit(&c->bundle, NULL, memory_order_acquire);
+        if (!n) continue;
+        vp__traced_accesses(n);
+        n->home = self->index < vp__placeable ? self->index : 0;
+        vp__cost_book(n);
+        return n;
+    }
+    return NULL;
+}
+
+/* An issuer that is far ahead of everybody does some of the work before it adds more. */
+static void keep_pace(vp__core *core) {
+    if (vp__deque_size(&core->deque) <= 2 * vp__placeable) return;
+    vp__node *n = vp__deque_steal(&core->deque); /* the oldest */
+    if (n) vp__node_run(core, n);
+}
+
+bool vp__bundle_put(vp__recipe *recipe, vp__expr *const *leaves, const vp__expr *value,
+                    const vp__target *t, vp__storage *s, const vp__region *region,
+                    bool fits) {
+    vp__core *core = vp__core_self();
+    if (!is_loop(core, recipe) || !is_wanted(recipe, value)) return false;
+    /* acquire: as in vp__bundle_push. */
+    vp__node *n = atomic_exchange_explicit(&core->bundle, NULL, memory_order_acquire);
+    uint64_t sequence = 0;
+    if (n && !(is_like(n, recipe, t, s, fits) &&
+               add_reads(n, leaves, recipe->seg.nleaves) &&
+               extend_write(n, region, &sequence))) {
+        push(core, n);
+        keep_pace(core);
+        n = NULL;
+    }
+    if (!n) {
+        n = open_bundle(core, recipe, leaves, value, t, s, region, fits);
+        if (!n) return false;
+        sequence = n->write_sequence;
+    }
+    add_lane(n, leaves, value, t, sequence);
+    vp__count(&core->counters.bundled, 1);
+    const bundle *b = n->payload;
+    const bool full =
+        b->lanes == b->most ||
+        n->estimate * (float)vp__cost_factor(n->key) >= (float)vp__tuning.bundle_ns;
+    core->streak_at = instructions_of(core);
+    if (!full) {
+        /* release: whoever takes it sees the lane. */
+        atomic_store_explicit(&core->bundle, n, memory_order_release);
+        return true;
+    }
+    push(core, n);
+    keep_pace(core);
+    return true;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Loops whose puts gather in bundles: they are fewer nodes than instructions, and nobody can
+ * tell, neither from the order of stores, nor from what is read and written before, after and
+ * in between, nor from another thread or process. Elements are whole numbers: sums are exact.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "net/tuning.h"
+#include "tests/net_support.h"
+
+enum { ROWS = 200, COLUMNS = 30, LARGE = 40000 };
+
+static vp_array matrix(void) {
+    vp_array flat = vp__test_counting(ROWS * COLUMNS);
+    vp_array m = vp_let(vp_reshape(flat, vp_shape(ROWS, COLUMNS)));
+    VP_CHECK_OK(vp_sync());
+    return m;
+}
+
+static double sum_of(int64_t row) {
+    return (double)COLUMNS * (double)(2 * row * COLUMNS + COLUMNS - 1) / 2;
+}
+
+static void check_sums(vp_array r) {
+    double expected[ROWS];
+    for (int i = 0; i < ROWS; i++) expected[i] = sum_of(i);
+    VP_CHECK_ARRAY(r, expected, ROWS);
+}
+
+static void sum_rows(vp_array to, vp_array from, int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; i++)
+        vp_put(to, vp_at(i), vp_sum(vp_abs(vp_get(from, i))));
+}
+
+VP_TEST(a_loop_is_few_nodes) {
+    vp__test_threads(2);
+    vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+    VP_CHECK_OK(vp_sync());
+    const uint64_t issued = VP_STAT(issued), inlined = VP_STAT(inlined),
+                   kernels = VP_STAT(kernels);
+    for (int turn = 0; turn < 20; turn++) sum_rows(r, m, 0, ROWS);
+    check_sums(r);
+    VP_CHECK_GE(VP_STAT(bundled), 19 * ROWS);
+    VP_CHECK_LT(VP_STAT(issued) - issued + VP_STAT(inlined) - inlined, 4 * ROWS);
+    /* Every iteration is computed, whoever overwrites its result. */
+    VP_CHECK_GE(VP_STAT(kernels) - kernels, 20 * ROWS);
+}
+
+VP_TEST(a_few_puts_are_not_gathered) {
+    vp__test_threads(2);
+    vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+    for (int i = 0; i + 4 < ROWS; i += 4) {
+        sum_rows(r, m, i, i + 4);
+        vp_set(m, vp_add(m, 0.0)); /* something else */
+    }
+    VP_CHECK_EQ(VP_STAT(bundled), 0);
+}
+
+/* A3 of the paper: each iteration overwrites what the ones before it stored. */
+static void overwrite(int threads) {
+    vp__test_threads(threads);
+    vp__tuning.bundle_ns = 500;
+    vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+    double expected[ROWS];
+    for (int i = 0; i < ROWS; i++) expected[i] = sum_of(ROWS - 2);
+    expected[ROWS - 1] = 0;
+    for (int turn = 0; turn < 30; turn++)
+        for (int64_t i = 0; i < ROWS - 1; i++)
+            vp_put(r, vp_at(vp_range(0, i + 1)), vp_sum(vp_abs(vp_get(m, i))));
+    VP_CHECK_ARRAY(r, expected, ROWS);
+    VP_CHECK_GT(VP_STAT(bundled), 20 * ROWS);
+}
+VP_TEST(stores_of_bundles_stay_in_order) { overwrite(2); }
+VP_TEST(stores_of_bundles_stay_in_order_with_more_threads) { overwrite(5); }
+
+/* What the loop writes is still being written before: all is computed, nothing stored. */
+VP_TEST(right_sides_complete_while_the_store_before_is_gated) {
+    vp__test_threads(2);
+    vp__gate gate;
+    vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(LARGE)));
+    vp_array ones = vp_let(vp_ones(VP_F64, vp_shape(LARGE - 1)));
+    VP_CHECK_OK(vp_sync());
+    vp_put(r, vp_at(vp_range(0, LARGE - 1)), VP_GATED(ones, &gate));
+    const uint64_t kernels = VP_STAT(kernels);
+    sum_rows(r, m, 0, ROWS);
+    /* The first ones are nodes of their own; their stores wait as well. */
+    VP_CHECK_SOON(VP_STAT(kernels) - kernels == ROWS);
+    VP_CHECK_GT(VP_STAT(bundled), ROWS / 2);
+    VP_CHECK(vp__test_closed(&gate));
+    const double *now = (const double *)(void *)atomic_load(&vp__test_storage(r)->host);
+    VP_CHECK_EQ(now[ROWS - 1], 0);
+    vp__gate_open(&gate);
+    double expected[ROWS + 2];
+    for (int i = 0; i < ROWS; i++) expected[i] = sum_of(i);
+    expected[ROWS] = expected[ROWS + 1] = 1;
+    VP_CHECK_ARRAY(vp_get(r, vp_range(0, ROWS + 2)), expected, ROWS + 2);
+}
+
+VP_TEST(the_source_is_written_after_the_loop) {
+    vp__test_threads(2);
+    for (int rename = 0; rename < 2; rename++) {
+        vp__tuning.copy_bytes = rename ? 1 << 20 : 0;
+        vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+        for (int turn = 0; turn < 20; turn++) {
+            sum_rows(r, m, 0, ROWS);
+            vp_put(m, vp_at(VP_ALL, 0), -1.0);
+            check_sums(r);
+            for (int64_t i = 0; i < ROWS; i++)
+                vp_put(m, vp_at(i, 0), (double)(i * COLUMNS));
+        }
+        vp_drop(m);
+        vp_drop(r);
+    }
+}
+
+/* Iterations that read what the ones before them have stored. */
+VP_TEST(a_loop_that_reads_its_target) {
+    vp__test_threads(2);
+    vp__tuning.bundle_after = 1;
+    vp_array r = vp_let(vp_ones(VP_F64, vp_shape(ROWS)));
+    for (int64_t i = 1; i < ROWS; i++)
+        vp_put(r, vp_at(i), vp_sum(vp_abs(vp_get(r, vp_range(i - 1, i)))));
+    vp_array s = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+    for (int64_t i = 0; i < ROWS; i++) {
+        vp_put(s, vp_at(i), vp_sum(vp_add(vp_get(r, vp_range(i, i + 1)), (double)0)));
+        vp_put(r, vp_at(ROWS - 1 - i), vp_sum(vp_abs(vp_get(s, vp_range(0, i + 1)))));
+    }
+    double got[2];
+    VP_CHECK_OK(vp_read(vp_get(r, vp_range(0, 2)), got, sizeof got));
+    /* s is 1 up to the middle, where r has become a count; from there on it adds up. */
+    double a[ROWS], b[ROWS];
+    for (int i = 0; i < ROWS; i++) a[i] = 1, b[i] = 0;
+    for (int i = 0; i < ROWS; i++) {
+        b[i] = a[i];
+        double sum = 0;
+        for (int k = 0; k <= i; k++) sum += b[k];
+        a[ROWS - 1 - i] = sum;
+    }
+    VP_CHECK_EQ(got[0], a[0]);
+    VP_CHECK_EQ(got[1], a[1]);
+}
+
+/* An index out of bounds shows late; the loop overwrites part of what it has spoilt. */
+VP_TEST(a_loop_over_a_failed_array) {
+    vp__test_threads(2);
+    vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+    vp_array far = vp_let(vp_full(VP_I64, vp_shape(1), ROWS + 5));
+    vp_put(r, vp_at(vp_range(0, 100)), vp_sum(vp_take(m, far, 0)));
+    sum_rows(r, m, 0, 50);
+    double value;
+    VP_CHECK_OK(vp_read(vp_get(r, vp_range(49, 50)), &value, sizeof value));
+    VP_CHECK_EQ(value, sum_of(49));
+    VP_CHECK_ERROR(vp_wait(r), VP_ERR_INDEX, "out of bounds");
+    sum_rows(r, m, 50, ROWS);
+    VP_CHECK_OK(vp_read(vp_get(r, vp_range(99, 100)), &value, sizeof value));
+    VP_CHECK_EQ(value, sum_of(99));
+    /* And a source that has failed in part. */
+    vp_put(m, vp_at(7), vp_sum(vp_take(m, far, 0)));
+    sum_rows(r, m, 0, ROWS);
+    VP_CHECK_ERROR(vp_wait(vp_let(vp_get(r, 7))), VP_ERR_INDEX, "out of bounds");
+    VP_CHECK_OK(vp_read(vp_get(r, vp_range(8, 9)), &value, sizeof value));
+    VP_CHECK_EQ(value, sum_of(8));
+    vp_clear_error();
+}
+
+/* Whoever waits for a bundle that its issuer has left open does it. */
+typedef struct {
+    vp_array r;
+    double last;
+} reader;
+
+static void *read_last(void *arg) {
+    reader *a = arg;
+    if (vp_read(vp_get(a->r, vp_range(ROWS - 1, ROWS)), &a->last, sizeof a->last))
+        a->last = -1;
+    return NULL;
+}
+
+VP_TEST(another_thread_waits_for_an_open_bundle) {
+    vp__test_threads(2);
+    vp__tuning.bundle_ns = INT64_MAX / 4; /* it stays open until it is full */
+    vp__tuning.spin_ns = INT64_MAX / 4;   /* and no worker comes for it */
+    vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+    for (int turn = 0; turn < 20; turn++) {
+        vp_set(r, vp_zeros(VP_F64, vp_shape(ROWS)));
+        VP_CHECK_OK(vp_sync());
+        sum_rows(r, m, 0, ROWS);
+        reader other = {r, 0};
+        pthread_t thread;
+        VP_CHECK_EQ(pthread_create(&thread, NULL, read_last, &other), 0);
+        pthread_join(thread, NULL);
+        VP_CHECK_EQ(other.last, sum_of(ROWS - 1));
+        check_sums(r);
+    }
+}
+
+VP_TEST(idle_workers_take_open_bundles) {
+    vp__test_threads(2);
+    vp__tuning.bundle_ns = INT64_MAX / 4;
+    vp__tuning.spin_ns = 0;
+    vp__tuning.naps = 1 << 30; /* it naps, a millisecond at a time */
+    vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+    VP_CHECK_OK(vp_sync());
+    sum_rows(r, m, 0, ROWS);
+    VP_CHECK_SOON(VP_STAT(in_flight) == 0); /* nobody asks for anything */
+    VP_CHECK_GT(VP_STAT(bundled), ROWS / 2);
+    check_sums(r);
+}
+
+VP_TEST_TIMEOUT(forks_with_open_bundles, 60) {
+    vp__test_threads(2);
+    vp__tuning.bundle_ns = INT64_MAX / 4;
+    vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+    for (int turn = 0; turn < 10; turn++) {
+        vp_set(r, vp_zeros(VP_F64, vp_shape(ROWS)));
+        sum_rows(r, m, 0, ROWS / 2);
+        const pid_t child = fork();
+        VP_CHECK_GE(child, 0);
+        sum_rows(r, m, ROWS / 2, ROWS);
+        check_sums(r);
+        if (child == 0) _exit(0);
+        int status = 1;
+        VP_CHECK_EQ(waitpid(child, &status, 0), child);
+        VP_CHECK_EQ(status, 0);
+    }
+}
+
+VP_TEST(nothing_is_left_of_bundles) {
+    vp__test_threads(3);
+    vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+    sum_rows(r, m, 0, ROWS);
+    const int64_t base = vp__test_bytes_now();
+    for (int turn = 0; turn < 50; turn++) {
+        sum_rows(r, m, 0, ROWS);
+        for (int64_t i = 0; i < ROWS; i++)
+            vp_put(r, vp_at(vp_range(0, i + 1)), vp_sum(vp_abs(vp_get(m, i))));
+    }
+    VP_CHECK_NO_LEAK(base);
+}
