@@ -168,7 +168,8 @@ TINY = Experiment(
 EXPERIMENTS = {e.name: e for e in (A1, A2, A3, A4, FFT, TINY)}
 
 # Mechanisms that --ablate switches off, one at a time: VP_WITHOUT's words.
-MECHANISMS = ("fusion", "sizes", "renaming", "continuation", "stealing", "inline")
+MECHANISMS = ("fusion", "sizes", "renaming", "continuation", "stealing", "inline",
+              "bundles")
 
 
 def ablations(experiment):

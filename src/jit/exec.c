@@ -107,7 +107,7 @@ static bool tell_flat(vp__facts *f, const void *context) {
 }
 
 vp__code vp__exec_flat_code(const vp__kernel *k, double ns, int64_t n) {
-    if (k->ninstrs == 0 || !vp__native_is_worth(ns)) return (vp__code){0};
+    if (k->ninstrs == 0 || !vp__native_is_worth(ns, 1)) return (vp__code){0};
     vp__form form = {.kind = VP__FORM_MAP};
     for (int i = 0; i < k->nleaves; i++)
         form.read[i] = k->leaf[i].constant ? VP__READ_PLANE : VP__READ_RUN;

@@ -24,6 +24,8 @@ enum {
     WORTH = 200000,
     /* A run that costs less is over before anybody would have looked. */
     LEAST = 1500,
+    /* The same for one of a loop, where one looks once for many runs. */
+    LEAST_OF_MANY = 100,
     /* Measuring a run takes some 30 ns. Those that cost more than this all are, of the others
      * one in MEASURED_ONE_IN, in no rhythm. */
     MEASURED_NS = 50000,
@@ -267,9 +269,10 @@ static vp__native *find(const vp__kernel *kernel, const vp__form *form) {
     }
 }
 
-bool vp__native_is_worth(double ns) {
+bool vp__native_is_worth(double ns, int repeats) {
     const int mode = vp__config_get()->jit;
-    return mode != VP__JIT_OFF && (ns >= LEAST || mode != VP__JIT_ON) && ns > 0 &&
+    const double least = repeats > 1 ? LEAST_OF_MANY : LEAST;
+    return mode != VP__JIT_OFF && (ns >= least || mode != VP__JIT_ON) && ns > 0 &&
            vp__compiler_is_possible();
 }
 

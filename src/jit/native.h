@@ -55,8 +55,9 @@ static inline void vp__code_end(const vp__code *code, uint64_t began, int64_t el
     if (code->weight) vp__native_ran(code, vp__clock_ticks() - began, elements);
 }
 
-/* Whether there is any point in asking for a run that would cost so much. */
-bool vp__native_is_worth(double ns);
+/* Whether there is any point in asking for a run that would cost so much, once for so many of
+ * them. */
+bool vp__native_is_worth(double ns, int repeats);
 
 /* Waits until nothing is left to compile, for tests and benchmarks. */
 void vp__native_settle(void);

@@ -146,7 +146,7 @@ bool vp__plan_direct(vp__plan *p, const vp__exec_args *args, const vp__space *l,
     const vp__kernel *k = args->kernel;
     nest n;
     vp__form form;
-    if (!vp__native_is_worth(args->cost) || (p->bare && k->reduce < 0)) return false;
+    if (!vp__native_is_worth(args->cost, args->repeats) || (p->bare && k->reduce < 0)) return false;
     if (!find_nest(p, k, l, &n) || !find_reads(p, &n, &form)) return false;
     /* A few long reductions have to be cut along their numbers. */
     const bool chunks = n.kind == VP__FORM_ROWS && p->numbers / 2 >= piece_elements;
@@ -174,7 +174,7 @@ static bool tell_body(vp__facts *f, const void *body) {
 
 vp__code vp__plan_native_body(const vp__plan *p, const vp__kernel *k, double ns,
                               int repeats) {
-    if (k->ninstrs < 2 || !vp__native_is_worth(ns)) return (vp__code){0};
+    if (k->ninstrs < 2 || !vp__native_is_worth(ns, repeats)) return (vp__code){0};
     vp__kernel body = *k;
     body.reduce = -1;
     body.result = k->instr[k->ninstrs - 1].result;

@@ -184,7 +184,7 @@ static void begin(vp__node *n) {
         n->pieces = (w->count + w->chunk - 1) / w->chunk;
         if (n->pieces < 1) n->pieces = 1;
     }
-    if (!vp__native_is_worth(n->estimate)) return;
+    if (!vp__native_is_worth(n->estimate, 1)) return;
     vp__kernel k;
     unpack(&k, w);
     w->code =
