@@ -130,7 +130,7 @@ static void start(void) {
     vp__clock_init();
     for (int i = 0; i < n; i++) {
         const double from = now_ms(), used = cpu_ms();
-        vp__native_want(&jobs[i].kernel, &jobs[i].form, 1e9, NULL, NULL);
+        vp__native_want(&jobs[i].kernel, &jobs[i].form, 1e9, 1, NULL, NULL);
         vp__native_settle();
         wall[i] = now_ms() - from;
         cpu[i] = cpu_ms() - used;
@@ -212,7 +212,7 @@ static void busy(void) {
     const uint64_t all = stats().compiled + (uint64_t)n;
     const double from = now_ms();
     for (int i = 0; i < n; i++)
-        vp__native_want(&jobs[i].kernel, &jobs[i].form, 1e9, NULL, NULL);
+        vp__native_want(&jobs[i].kernel, &jobs[i].form, 1e9, 1, NULL, NULL);
     const double loud = evaluate_some(x, ms, MANY, all);
     printf("%g %g %g %g %g\n", quiet, loud / quiet, now_ms() - from, quiet_slow / quiet,
            slow / quiet);

@@ -111,7 +111,7 @@ vp__code vp__exec_flat_code(const vp__kernel *k, double ns, int64_t n) {
     vp__form form = {.kind = VP__FORM_MAP};
     for (int i = 0; i < k->nleaves; i++)
         form.read[i] = k->leaf[i].constant ? VP__READ_PLANE : VP__READ_RUN;
-    return vp__native_want(k, &form, ns, tell_flat, &(flat_run){k, n});
+    return vp__native_want(k, &form, ns, 1, tell_flat, &(flat_run){k, n});
 }
 
 void vp__exec_flat_native(const vp__code *code, const vp__kernel *k,

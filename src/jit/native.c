@@ -321,11 +321,11 @@ static void specialise(vp__code *code, const vp__facts *facts) {
     code->stage = VP__STAGE_SPECIALISED;
 }
 
-static void count_run(const vp__code *code) {
+static void count_runs(const vp__code *code, int runs) {
     if (!code->weight) return;
     vp__built *b = code->stage == VP__STAGE_SPECIALISED ? &code->variant->built
                                                         : &code->kernel->built;
-    count(&b->runs, code->weight);
+    count(&b->runs, (uint64_t)code->weight * (uint64_t)runs);
 }
 
 void vp__native_ran(const vp__code *code, uint64_t ticks, int64_t elements) {
@@ -424,31 +424,33 @@ static vp__code want_any(vp__native *n, const vp__facts *facts) {
 
 /* The modes for tests. */
 __attribute__((noinline)) static vp__code
-want_in_mode(vp__native *n, int mode, vp__tell_facts tell_facts, const void *context) {
+want_in_mode(vp__native *n, int mode, int runs, vp__tell_facts tell_facts,
+             const void *context) {
     vp__facts facts;
     const bool told = mode != VP__JIT_NATIVE && tell_facts && tell_facts(&facts, context);
     const vp__code code = mode == VP__JIT_MIXED ? want_any(n, told ? &facts : NULL)
                                                 : want_now(n, told ? &facts : NULL);
-    if (code.fn) count_run(&code);
+    if (code.fn) count_runs(&code, runs);
     return code;
 }
 
 vp__code vp__native_want(const vp__kernel *kernel, const vp__form *form, double ns,
-                         vp__tell_facts tell_facts, const void *context) {
+                         int runs, vp__tell_facts tell_facts, const void *context) {
     const int mode = vp__config_get()->jit;
+    if (runs < 1) runs = 1;
     vp__native *n = find(kernel, form);
     if (!n) return (vp__code){0};
-    if (mode != VP__JIT_ON) return want_in_mode(n, mode, tell_facts, context);
+    if (mode != VP__JIT_ON) return want_in_mode(n, mode, runs, tell_facts, context);
     vp__code code = {code_of(&n->built), n, NULL, VP__STAGE_NATIVE, 0};
     if (!code.fn) {
-        want_native(n, ns);
+        want_native(n, ns * runs);
         return code;
     }
     code.weight = weigh(n, ns);
     vp__facts facts;
     if (tell_facts && asks_for_facts(&code) && tell_facts(&facts, context))
         specialise(&code, &facts);
-    count_run(&code);
+    count_runs(&code, runs);
     return code;
 }
 

@@ -40,11 +40,11 @@ typedef struct {
 /* Finds out the facts about the run at hand; false when there is nothing to rely on. */
 typedef bool (*vp__tell_facts)(vp__facts *out, const void *context);
 
-/* Code for the kernel in this form. `ns` is what the run at hand would cost the base kernels;
- * `tell`, unless it is NULL, is called with `context` where the facts matter, and what it
- * says must hold for all calls of this run. Any thread. */
+/* Code for the kernel in this form, for so many runs as far as one knows (0 counts as 1).
+ * `ns` is what one of them would cost the base kernels; `tell`, unless it is NULL, is called with `context` where the facts matter, and what it
+ * says must hold for all these runs. Any thread. */
 vp__code vp__native_want(const vp__kernel *kernel, const vp__form *form, double ns,
-                         vp__tell_facts tell, const void *context);
+                         int runs, vp__tell_facts tell, const void *context);
 
 /* Around a run, or each piece of it, of so many elements. */
 void vp__native_ran(const vp__code *code, uint64_t ticks, int64_t elements);

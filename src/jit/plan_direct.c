@@ -153,8 +153,8 @@ bool vp__plan_direct(vp__plan *p, const vp__exec_args *args, const vp__space *l,
     if (chunks) form.kind = VP__FORM_CHUNK;
     const bool whole = !chunks && n.kind != VP__FORM_STATE;
     p->code =
-        vp__native_want(k, &form, args->cost * (double)max64(args->repeats, 1),
-                        tell_direct, &(direct_run){p, k, &n, piece_elements, whole});
+        vp__native_want(k, &form, args->cost, args->repeats, tell_direct,
+                        &(direct_run){p, k, &n, piece_elements, whole});
     p->native = p->code.fn;
     p->nest[0] = n.x;
     p->nest[1] = n.y;
@@ -184,8 +184,7 @@ vp__code vp__plan_native_body(const vp__plan *p, const vp__kernel *k, double ns,
     for (int o = 0; o + 1 < p->noperands; o++)
         if (operand[o].reach != VP__REACH_UNIFORM)
             form.read[operand[o].value] = VP__READ_RUN;
-    return vp__native_want(&body, &form, ns * (double)max64(repeats, 1), tell_body,
-                           &body);
+    return vp__native_want(&body, &form, ns, repeats, tell_body, &body);
 }
 
 void vp__run_native_body(vp__run *r) {
