@@ -41,13 +41,13 @@ VP_TEST(a_loop_is_few_nodes) {
     vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
     VP_CHECK_OK(vp_sync());
     const uint64_t issued = VP_STAT(issued), inlined = VP_STAT(inlined),
-                   kernels = VP_STAT(kernels);
+                   elements = VP_STAT(elements);
     for (int turn = 0; turn < 20; turn++) sum_rows(r, m, 0, ROWS);
     check_sums(r);
     VP_CHECK_GE(VP_STAT(bundled), 19 * ROWS);
     VP_CHECK_LT(VP_STAT(issued) - issued + VP_STAT(inlined) - inlined, 4 * ROWS);
     /* Every iteration is computed, whoever overwrites its result. */
-    VP_CHECK_GE(VP_STAT(kernels) - kernels, 20 * ROWS);
+    VP_CHECK_GE(VP_STAT(elements) - elements, 20 * ROWS * COLUMNS);
 }
 
 VP_TEST(a_few_puts_are_not_gathered) {
@@ -85,10 +85,10 @@ VP_TEST(right_sides_complete_while_the_store_before_is_gated) {
     vp_array ones = vp_let(vp_ones(VP_F64, vp_shape(LARGE - 1)));
     VP_CHECK_OK(vp_sync());
     vp_put(r, vp_at(vp_range(0, LARGE - 1)), VP_GATED(ones, &gate));
-    const uint64_t kernels = VP_STAT(kernels);
+    const uint64_t elements = VP_STAT(elements);
     sum_rows(r, m, 0, ROWS);
     /* The first ones are nodes of their own; their stores wait as well. */
-    VP_CHECK_SOON(VP_STAT(kernels) - kernels == ROWS);
+    VP_CHECK_SOON(VP_STAT(elements) - elements == ROWS * COLUMNS);
     VP_CHECK_GT(VP_STAT(bundled), ROWS / 2);
     VP_CHECK(vp__test_closed(&gate));
     const double *now = (const double *)(void *)atomic_load(&vp__test_storage(r)->host);

@@ -77,18 +77,46 @@ static bool may_store(vp__node *n) {
     return atomic_load_explicit(&n->waits[VP__WAIT_STORE], memory_order_acquire) == 1;
 }
 
+/* Distances between lanes, where all are the same. */
+typedef struct {
+    int64_t leaf[VP__SEGMENT_LEAVES];
+    int64_t to;
+} pace;
+
+/* With `to`, of targets as well. */
+static bool find_pace(const bundle *b, bool to, pace *p) {
+    const lane *one = lane_of(b, 0), *two = lane_of(b, 1);
+    for (int i = 0; i < b->nleaves; i++) p->leaf[i] = two->data[i] - one->data[i];
+    p->to = two->to - one->to;
+    for (int k = 2; k < b->lanes; k++) {
+        one = two;
+        two = lane_of(b, k);
+        for (int i = 0; i < b->nleaves; i++)
+            if (two->data[i] - one->data[i] != p->leaf[i]) return false;
+        if (to && two->to - one->to != p->to) return false;
+    }
+    return true;
+}
+
+/* Whether targets this far apart do not overlap. */
+static bool is_apart(const vp__node *n, const bundle *b, int64_t step) {
+    const int64_t *dims = dims_of(b, lane_of(b, 0)), *strides = dims + b->ndim;
+    int64_t extent = vp__dtype[n->dtype].size;
+    for (int i = 0; i < b->ndim; i++)
+        extent += (dims[i] - 1) * (strides[i] < 0 ? -strides[i] : strides[i]);
+    return extent <= (step < 0 ? -step : step);
+}
+
 static void begin(vp__node *n) {
     bundle *b = n->payload;
     const bool store = may_store(n);
     if (store && b->fits) return;
-    const int64_t bytes = store ? b->value_bytes : b->lanes * b->value_bytes;
-    b->room = vp__pool_alloc((size_t)bytes);
-    if (!b->room) {
+    n->temporary_bytes = b->lanes * b->value_bytes;
+    b->room = vp__pool_alloc((size_t)n->temporary_bytes);
+    if (!b->room)
         vp__node_fail(n, vp__node_no_memory(n));
-        return;
-    }
-    n->temporary_bytes = bytes;
-    if (!store) n->temporary = b->room; /* for the store to come */
+    else if (!store)
+        n->temporary = b->room; /* for the store to come */
 }
 
 /* A lane that fails takes nothing but its own target with it. */
@@ -98,19 +126,28 @@ static void fail(vp__node *n, const bundle *b, lane *l, vp__error *error) {
     l->to = NULL;
 }
 
-static void piece(vp__node *n, int64_t unused, vp__core *core) {
-    (void)unused;
-    bundle *b = n->payload;
-    for (int i = 0; i < b->lanes; i++) {
-        lane *l = lane_of(b, i);
-        char *value = n->temporary ? b->room + i * b->value_bytes : b->room;
-        vp__error *error = vp__recipe_run(b->recipe, l->data, value ? value : l->to,
-                                          !value, core, n->where);
-        if (error)
-            fail(n, b, l, error);
-        else if (value && !n->temporary)
-            copy(n, b, l, value);
-    }
+static void compute_one(vp__node *n, const bundle *b, int i, vp__core *core) {
+    lane *l = lane_of(b, i);
+    char *out = b->room ? b->room + i * b->value_bytes : l->to;
+    vp__error *error =
+        vp__recipe_run(b->recipe, l->data, out, !b->room, core, n->where);
+    if (error) fail(n, b, l, error);
+}
+
+/* Computes all lanes in one run of an axis more, if they allow it. */
+static bool compute_together(vp__node *n, const bundle *b, vp__core *core) {
+    pace p;
+    if (b->lanes < 2 || !find_pace(b, !b->room, &p)) return false;
+    if (!b->room && !is_apart(n, b, p.to)) return false;
+    const lane *first = lane_of(b, 0);
+    vp__error *error;
+    if (!vp__recipe_run_lanes(b->recipe, b->lanes, first->data, p.leaf,
+                              b->room ? b->room : first->to,
+                              b->room ? b->value_bytes : p.to, !b->room, core, n->where,
+                              &error))
+        return false;
+    if (error) vp__node_fail(n, error);
+    return true;
 }
 
 static void store(vp__node *n) {
@@ -119,6 +156,14 @@ static void store(vp__node *n) {
         lane *l = lane_of(b, i);
         if (l->to) copy(n, b, l, b->room + i * b->value_bytes);
     }
+}
+
+static void piece(vp__node *n, int64_t unused, vp__core *core) {
+    (void)unused;
+    bundle *b = n->payload;
+    if (!compute_together(n, b, core))
+        for (int i = 0; i < b->lanes; i++) compute_one(n, b, i, core);
+    if (b->room && !n->temporary && !n->error) store(n);
 }
 
 static void settle(vp__node *n) {

@@ -283,11 +283,31 @@ static vp__error *run_part(const vp__recipe *r, int k, void *const *data, char *
     return run_plan(plan, data, out, core, where);
 }
 
+/* Where the results of parts before the last are, and how far apart those of lanes. */
+typedef struct {
+    char *at[VP__SEGMENT_STEPS];
+    int64_t step[VP__SEGMENT_STEPS];
+    int made, lanes;
+} temporaries;
+
+static bool make_temporary(temporaries *t, int k, const vp__part *p) {
+    t->step[k] = (p->out_bytes + 63) / 64 * 64;
+    t->at[k] = vp__pool_alloc((size_t)(t->step[k] * t->lanes));
+    if (t->at[k]) t->made = k + 1;
+    return t->at[k] != NULL;
+}
+
+static void free_temporaries(const temporaries *t) {
+    for (int k = 0; k < t->made; k++)
+        vp__pool_free(t->at[k], (size_t)(t->step[k] * t->lanes));
+}
+
 vp__error *vp__recipe_run(const vp__recipe *r, char *const *leaf_data, char *out,
                           bool to_target, vp__core *core, const char *where) {
-    char *temps[VP__SEGMENT_STEPS];
+    temporaries temp;
+    temp.lanes = 1;
+    temp.made = 0;
     vp__error *error = NULL;
-    int made = 0;
     for (int k = 0; k < r->cut.nparts && !error; k++) {
         const vp__part *p = r->cut.part[k];
         const bool last = k + 1 == r->cut.nparts;
@@ -295,20 +315,80 @@ vp__error *vp__recipe_run(const vp__recipe *r, char *const *leaf_data, char *out
         for (int i = 0; i < p->kernel.nleaves; i++)
             data[i] = p->kernel.leaf[i].constant ? NULL
                       : p->source[i] >= 0        ? leaf_data[p->source[i]]
-                                                 : temps[~p->source[i]];
-        char *to = out;
-        if (!last) {
-            to = temps[k] = vp__pool_alloc((size_t)p->out_bytes);
-            if (!to) {
-                error =
-                    vp__error_new(VP_ERR_MEMORY, where, "out of memory for a temporary");
-                break;
-            }
-            made = k + 1;
-        }
-        error = run_part(r, k, data, to, last && to_target, core, where);
+                                                 : temp.at[~p->source[i]];
+        if (!last && !make_temporary(&temp, k, p))
+            error = vp__error_new(VP_ERR_MEMORY, where, "out of memory for a temporary");
+        else
+            error = run_part(r, k, data, last ? out : temp.at[k], last && to_target, core,
+                             where);
     }
-    for (int k = 0; k < made; k++)
-        vp__pool_free(temps[k], (size_t)r->cut.part[k]->out_bytes);
+    free_temporaries(&temp);
     return error;
+}
+
+/* --- several at once ---------------------------------------------------------------- */
+
+/* One part with an axis more, the first. */
+static vp__error *run_part_lanes(const vp__part *p, const int64_t *loop_out, int lanes,
+                                 void *const *data, const int64_t *step, char *out,
+                                 int64_t out_step, vp__core *core, const char *where) {
+    int64_t axes[VP__KERNEL_LEAVES + 2][VP__MAXDIM];
+    const size_t bytes = (size_t)p->ndim * sizeof(int64_t);
+    vp__exec_args args;
+    args.kernel = &p->kernel;
+    args.cost = p->cost * lanes;
+    args.repeats = 1;
+    args.ndim = p->ndim + 1;
+    args.reduced = p->reduced << 1;
+    const int n = p->kernel.nleaves;
+    for (int i = 0; i < n; i++) {
+        args.leaf_strides[i] = NULL;
+        if (p->kernel.leaf[i].constant) continue;
+        axes[i][0] = step[i];
+        memcpy(axes[i] + 1, p->strides[i], bytes);
+        args.leaf_strides[i] = axes[i];
+    }
+    axes[n][0] = lanes;
+    memcpy(axes[n] + 1, p->dims, bytes);
+    args.dims = axes[n];
+    axes[n + 1][0] = out_step;
+    memcpy(axes[n + 1] + 1, loop_out, bytes);
+    args.out_strides = axes[n + 1];
+    vp__plan_init(core->plan, &args, INT64_MAX / 4);
+    vp__count(&core->counters.kernels, 1);
+    vp__count(&core->counters.elements, (uint64_t)(p->count * lanes));
+    return run_plan(core->plan, data, out, core, where);
+}
+
+bool vp__recipe_run_lanes(const vp__recipe *r, int lanes, char *const *leaf_data,
+                          const int64_t *step, char *out, int64_t out_step,
+                          bool to_target, vp__core *core, const char *where,
+                          vp__error **error) {
+    for (int k = 0; k < r->cut.nparts; k++)
+        if (r->cut.part[k]->ndim == VP__MAXDIM) return false;
+    temporaries temp;
+    temp.lanes = lanes;
+    temp.made = 0;
+    *error = NULL;
+    for (int k = 0; k < r->cut.nparts && !*error; k++) {
+        const vp__part *p = r->cut.part[k];
+        const bool last = k + 1 == r->cut.nparts;
+        void *data[VP__KERNEL_LEAVES];
+        int64_t apart[VP__KERNEL_LEAVES];
+        for (int i = 0; i < p->kernel.nleaves; i++) {
+            const int from = p->source[i];
+            if (p->kernel.leaf[i].constant) continue;
+            data[i] = from >= 0 ? leaf_data[from] : temp.at[~from];
+            apart[i] = from >= 0 ? step[from] : temp.step[~from];
+        }
+        if (!last && !make_temporary(&temp, k, p))
+            *error = vp__error_new(VP_ERR_MEMORY, where, "out of memory for a temporary");
+        else
+            *error = run_part_lanes(
+                p, last && to_target ? r->target_loop : p->loop_out_strides, lanes, data,
+                apart, last ? out : temp.at[k], last ? out_step : temp.step[k], core,
+                where);
+    }
+    free_temporaries(&temp);
+    return true;
 }

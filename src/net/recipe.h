@@ -54,6 +54,14 @@ static inline const vp__part *vp__recipe_last(const vp__recipe *r) {
 vp__error *vp__recipe_run(const vp__recipe *r, char *const *leaf_data, char *out,
                           bool to_target, vp__core *core, const char *where);
 
+/* The same for several runs whose operands and results lie at equal distances: one run, with
+ * an axis more. leaf_data, out: of the first; step: from one to the next, of each leaf. What
+ * they write must not overlap. False when that is not possible; *error is as above. */
+bool vp__recipe_run_lanes(const vp__recipe *r, int lanes, char *const *leaf_data,
+                          const int64_t *step, char *out, int64_t out_step,
+                          bool to_target, vp__core *core, const char *where,
+                          vp__error **error);
+
 /* How often a core may use a recipe again. */
 int vp__recipe_most_uses(void);
 
