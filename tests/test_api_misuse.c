@@ -347,6 +347,12 @@ VP_TEST(sizes_that_overflow) {
 #undef WIDE
     vp_end(s);
     VP_CHECK_NO_LEAK(base);
+    /* Nothing in it, but its strides do not fit: not as bytes, and not as any wider type. */
+    vp_array flat = vp_let(vp_full(VP_U8, vp_shape(INT64_MAX / 3, 0), 6));
+    VP_CHECK_OK(vp_wait(flat));
+    VP_CHECK_ERROR(vp_wait(vp_exp(flat)), VP_ERR_SHAPE, "too large");
+    VP_CHECK_ERROR(vp_wait(vp_cast(flat, VP_F64)), VP_ERR_SHAPE, "too large");
+    VP_CHECK_ERROR(vp_wait(vp_add(flat, flat)), VP_ERR_SHAPE, "too large");
 }
 
 /* A size that fits an integer and no machine. */

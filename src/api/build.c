@@ -211,6 +211,13 @@ static void copy_dims(vp__expr *e, const vp__expr *from) {
     e->count = from->count;
 }
 
+/* Whether an array of this shape fits the address space whatever its type; one without
+ * elements must still have strides. */
+static bool is_modest(const vp__expr *e) {
+    if (__builtin_expect(e->count > 0, 1)) return e->count <= INT64_MAX / 16;
+    return vp__shape_count(e->ndim, e->dims, 16) >= 0;
+}
+
 /* Adds an argument's totals to e's. */
 static void adopt(vp__expr *e, int i, vp__expr *arg) {
     e->arg[i] = arg;
@@ -232,7 +239,7 @@ vp__expr *vp__build_cast(vp__expr *e, vp_dtype to, const char *where) {
         return error ? vp__refuse(1, &e, where, error) : e;
     }
     if (e->dtype == to) return e;
-    if (e->count > INT64_MAX / 16)
+    if (!e->late && !is_modest(e))
         return vp__refuse(
             1, &e, where,
             vp__error_new(VP_ERR_SHAPE, where, "cast: the result would be too large"));
@@ -329,7 +336,7 @@ static bool copy_shape(vp__expr *e, int nargs, vp__expr **args) {
         if (!vp__shape_equal(first->ndim, first->dims, a->ndim, a->dims)) return false;
         if (like && (!a->like || !vp__expr_alike(like, a->like))) like = NULL;
     }
-    if (!first || first->count > INT64_MAX / 16) return false;
+    if (!first || (!first->late && !is_modest(first))) return false;
     copy_dims(e, first);
     e->like = like;
     return true;
@@ -357,7 +364,7 @@ static inline vp__expr *build_alike(int op, const char *where, int nargs,
     if (nargs > 2 || !a->like || !b->like || a->dtype != b->dtype) return NULL;
     uint8_t seen =
         atomic_load_explicit(&known_types[op][a->dtype][a->dtype], memory_order_relaxed);
-    if ((seen - 1) >> 4 != a->dtype || a->count > INT64_MAX / 16) return NULL;
+    if ((seen - 1) >> 4 != a->dtype || !is_modest(a)) return NULL;
     if (a->steps + b->steps + 5 > VP__SEGMENT_STEPS ||
         a->leaves + b->leaves > VP__SEGMENT_LEAVES)
         return NULL;

@@ -59,6 +59,18 @@ static int64_t stride_along(const vp__plan *p, int operand, uint8_t loop) {
     return loop == VP__NONE ? 0 : vp__plan_strides(p, operand)[loop];
 }
 
+/* Where rows read some runs together, planes of them can do so with the others. */
+static void find_read_again(const vp__plan *p, const nest *n, vp__form *form) {
+    const vp__tile_operand *operand = vp__plan_operand(p);
+    const int out = p->noperands - 1;
+    if (n->kind != VP__FORM_ROWS || n->z == VP__NONE || vp__plan_dim(p)[n->z] < 2) return;
+    if (!memchr(form->read, VP__READ_SHARED, (size_t)p->nleaves)) return;
+    for (int o = 0; o < out; o++) {
+        uint8_t *read = &form->read[operand[o].value];
+        if (*read == VP__READ_RUN && stride_along(p, o, n->z) == 0) *read = VP__READ_AGAIN;
+    }
+}
+
 /* How each leaf is read; false when one does not fit. */
 static bool find_reads(const vp__plan *p, const nest *n, vp__form *form) {
     const int64_t *dim = vp__plan_dim(p);
@@ -69,7 +81,10 @@ static bool find_reads(const vp__plan *p, const nest *n, vp__form *form) {
     for (int o = 0; o < p->noperands; o++) {
         const int64_t size = (int64_t)1 << operand[o].lg, x = stride_along(p, o, n->x);
         const bool run = x == size || dim[n->x] == 1;
-        if (o == out) return run || n->kind == VP__FORM_ROWS;
+        if (o == out) {
+            find_read_again(p, n, form);
+            return run || n->kind == VP__FORM_ROWS;
+        }
         if (!run && x != 0) return false;
         const bool fixed = stride_along(p, o, n->y) == 0;
         const bool shared = n->kind == VP__FORM_ROWS && n->y != VP__NONE && dim[n->y] > 1;

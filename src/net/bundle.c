@@ -219,7 +219,7 @@ static bool is_loop(vp__core *core, const vp__recipe *recipe) {
 
 static bool is_wanted(const vp__recipe *recipe, const vp__expr *value) {
     const vp__config *config = vp__config_get();
-    if (config->sync || !config->inline_nodes || vp__placeable == 1 || vp__device_count ||
+    if (config->sync || !config->inline_nodes || vp__device_count ||
         config->without & VP__WITHOUT_BUNDLES)
         return false;
     const float cost = value->cost * (float)vp__cost_factor(value->op);
@@ -423,9 +423,10 @@ bool vp__bundle_put(vp__recipe *recipe, vp__expr *const *leaves, const vp__expr 
     add_lane(n, leaves, value, t, sequence);
     vp__count(&core->counters.bundled, 1);
     const bundle *b = n->payload;
-    const bool full =
-        b->lanes == b->most ||
-        n->estimate * (float)vp__cost_factor(n->key) >= (float)vp__tuning.bundle_ns;
+    const float cost = n->estimate * (float)vp__cost_factor(n->key);
+    /* Native code takes lanes that share an operand two at a time. */
+    const bool full = b->lanes == b->most ||
+                      (cost >= (float)vp__tuning.bundle_ns && b->lanes % 2 == 0);
     core->streak_at = instructions_of(core);
     if (!full) {
         /* release: whoever takes it sees the lane. */

@@ -10,7 +10,7 @@ vp__tuning_t vp__tuning = {
     /* Their records stay in the second-level cache. */
     .queued = 64,
     /* Long enough for handing a bundle over not to count, short enough to share. */
-    .bundle_ns = 20000,
+    .bundle_ns = 40000,
     .bundle_after = 8,
     .inline_elements = 256,
     /* Short enough to share and to stop for a fork, long enough not to notice either. */

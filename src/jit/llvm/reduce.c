@@ -234,26 +234,37 @@ static LLVMValueRef free_state(vp__emitter *e, LLVMValueRef *at, LLVMValueRef n)
 /* --- rows together ------------------------------------------------------------------ */
 
 /* Rows of a short body: one at a time, or, where they read a run together, several, so that
- * each of its vectors is loaded once for all of them. The last rows repeat themselves where
- * there are fewer. Blocks follow each other, because memory likes to be read in order, and
- * each is short enough for the CPU to work on several at once by itself. */
-enum { TOGETHER = 4 };
+ * each of its vectors is loaded once for all of them; likewise planes of such rows. The last
+ * ones repeat themselves where there are fewer. Blocks follow each other, because memory
+ * likes to be read in order, and each is short enough for the CPU to work on several at once
+ * by itself. */
+enum { ROWS = 4, PLANES = 2, TOGETHER = ROWS * PLANES };
 
 typedef struct {
-    int n; /* rows */
+    int rows, n; /* of each plane, and in all */
     LLVMValueRef at[TOGETHER][VP__KERNEL_LEAVES + 1];
     vp__lanes fixed[TOGETHER][VP__KERNEL_LEAVES]; /* what each row has one element of */
     counter c[TOGETHER];
 } row_group;
 
+static bool is_fixed(const vp__emitter *e, int leaf) {
+    return e->form->read[leaf] == VP__READ_ROW || e->form->read[leaf] == VP__READ_PLANE;
+}
+
 static void group_values(vp__emitter *e, const row_group *g, LLVMValueRef x,
                          LLVMValueRef mask, LLVMValueRef *value) {
-    vp__emit_move(e, g->at[0], x, mask);
+    vp__lanes first[ROWS][VP__KERNEL_LEAVES]; /* what the first plane has loaded */
     for (int j = 0; j < g->n; j++) {
+        const int row = j % g->rows;
+        if (row == 0) vp__emit_move(e, g->at[j], x, mask);
         vp__emit_turn(e, g->at[j]);
-        for (int i = 0; i < e->ir->nleaves; i++)
-            if (e->form->read[i] == VP__READ_ROW) e->value[i] = g->fixed[j][i];
+        for (int i = 0; i < e->ir->nleaves; i++) {
+            if (is_fixed(e, i)) e->value[i] = g->fixed[j][i];
+            if (e->form->read[i] == VP__READ_AGAIN && j >= g->rows)
+                e->value[i] = first[row][i];
+        }
         value[j] = vp__emit_value(e, e->ir->value).re;
+        if (j < g->rows) memcpy(first[row], e->value, sizeof first[row]);
     }
 }
 
@@ -355,50 +366,64 @@ static void store_state(vp__emitter *e, LLVMValueRef state, LLVMValueRef at,
     LLVMSetAlignment(LLVMBuildStore(e->builder, state, at), vp__dtype[type].size);
 }
 
-static void emit_groups(vp__emitter *e, const vp__operands *o, int rows, bool finish) {
+static void emit_groups(vp__emitter *e, const vp__operands *o, int rows, int planes,
+                        bool finish) {
     LLVMBuilderRef b = e->builder;
     LLVMTypeRef vector = vp__emit_vector(e, e->ir->reduce_type);
     const bool tree = vp__emit_is_tree(e->ir);
-    row_group g = {.n = rows};
-    LLVMValueRef slot = NULL, state[TOGETHER];
+    row_group g = {.rows = rows, .n = rows * planes};
+    LLVMValueRef slot = NULL, state[TOGETHER], plane[PLANES];
+    vp__lanes fixed[PLANES][VP__KERNEL_LEAVES];
     if (tree) {
-        slot = vp__emit_slot(e, LLVMArrayType2(vector, 8ull * (unsigned)rows));
-        for (int j = 0; j < rows; j++)
+        slot = vp__emit_slot(e, LLVMArrayType2(vector, 8ull * (unsigned)g.n));
+        for (int j = 0; j < g.n; j++)
             g.c[j].levels = vp__emit_slot(e, LLVMArrayType2(vector, LEVELS));
     }
     vp__loop z, y;
-    vp__loop_begin(e, &z, vp__emit_zero(e), o->z, 1, 0, NULL);
-    vp__operands_go_to(e, o, NULL, z.i, g.at[0]);
-    vp__emit_fixed(e, g.at[0], VP__READ_PLANE);
-    LLVMValueRef last = LLVMBuildSub(b, o->y, vp__emit_int(e, 1), "");
+    LLVMValueRef one = vp__emit_int(e, 1);
+    LLVMValueRef last_z = LLVMBuildSub(b, o->z, one, "");
+    LLVMValueRef last_y = LLVMBuildSub(b, o->y, one, "");
+    vp__loop_begin(e, &z, vp__emit_zero(e), o->z, planes, 0, NULL);
+    for (int p = 0; p < planes; p++) {
+        plane[p] = z.i;
+        if (planes > 1)
+            plane[p] = vp__emit_least(
+                e, LLVMBuildAdd(b, z.i, vp__emit_int(e, p), ""), last_z);
+        vp__operands_go_to(e, o, NULL, plane[p], g.at[0]);
+        vp__emit_fixed(e, g.at[0], VP__READ_PLANE);
+        memcpy(fixed[p], e->value, sizeof fixed[p]);
+    }
     vp__loop_begin(e, &y, vp__emit_zero(e), o->y, rows, 0, NULL);
-    for (int j = 0; j < rows; j++) {
-        LLVMValueRef row = LLVMBuildAdd(b, y.i, vp__emit_int(e, j), "");
-        vp__operands_go_to(e, o, vp__emit_least(e, row, last), z.i, g.at[j]);
+    for (int j = 0; j < g.n; j++) {
+        const int p = j / rows;
+        LLVMValueRef row = LLVMBuildAdd(b, y.i, vp__emit_int(e, j % rows), "");
+        vp__operands_go_to(e, o, vp__emit_least(e, row, last_y), plane[p], g.at[j]);
         vp__emit_fixed(e, g.at[j], VP__READ_ROW);
-        for (int i = 0; i < e->ir->nleaves; i++) g.fixed[j][i] = e->value[i];
+        for (int i = 0; i < e->ir->nleaves; i++)
+            g.fixed[j][i] =
+                e->form->read[i] == VP__READ_PLANE ? fixed[p][i] : e->value[i];
     }
     if (tree)
         group_tree(e, &g, slot, o->x, state);
     else
         group_some(e, &g, vp__emit_zero(e), o->x, state);
-    for (int j = 0; j < rows; j++)
+    for (int j = 0; j < g.n; j++)
         store_state(e, state[j], g.at[j][e->ir->nleaves], finish);
     vp__loop_end(e, &y, NULL);
     vp__loop_end(e, &z, NULL);
 }
 
-static bool reads_together(const vp__emitter *e) {
-    bool shares = false;
+static bool reads(const vp__emitter *e, vp__form_read how) {
     for (int i = 0; i < e->ir->nleaves; i++)
-        shares |= e->form->read[i] == VP__READ_SHARED;
-    return shares;
+        if (e->form->read[i] == how) return true;
+    return false;
 }
 
 void vp__emit_rows(vp__emitter *e, const vp__operands *o, bool finish) {
-    const int together = reads_together(e) ? TOGETHER : 1;
-    if (is_light(e) && (vp__emit_is_tree(e->ir) || together > 1)) {
-        emit_groups(e, o, together, finish);
+    const int rows = reads(e, VP__READ_SHARED) ? ROWS : 1;
+    if (is_light(e) && (vp__emit_is_tree(e->ir) || rows > 1)) {
+        emit_groups(e, o, rows, rows > 1 && reads(e, VP__READ_AGAIN) ? PLANES : 1,
+                    finish);
         return;
     }
     LLVMValueRef at[VP__KERNEL_LEAVES + 1];

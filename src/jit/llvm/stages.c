@@ -31,12 +31,14 @@ void vp__emit_move(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef x,
 void vp__emit_turn(vp__emitter *e, const LLVMValueRef *at) {
     e->at = at;
     for (int i = 0; i < e->ir->n; i++)
-        if (i >= e->ir->nleaves || e->form->read[i] == VP__READ_RUN)
+        if (i >= e->ir->nleaves ||
+            (vp__emit_is_run(e, i) && e->form->read[i] != VP__READ_SHARED))
             e->value[i] = (vp__lanes){NULL, NULL};
 }
 
 bool vp__emit_is_run(const vp__emitter *e, int leaf) {
-    return e->form->read[leaf] == VP__READ_RUN || e->form->read[leaf] == VP__READ_SHARED;
+    const int read = e->form->read[leaf];
+    return read == VP__READ_RUN || read == VP__READ_SHARED || read == VP__READ_AGAIN;
 }
 
 vp__lanes vp__emit_value(vp__emitter *e, int i) {
