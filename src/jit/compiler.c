@@ -25,22 +25,28 @@ extern const char vp__emitter[];
 
 /* --- the machine -------------------------------------------------------------------- */
 
+#define X86 "x86_64-pc-linux-gnu"
+
 static const vp__machine *target_of(void) {
     static const struct {
         const char *isa;
         vp__machine target;
     } known[] = {
-        {"avx512", {"x86_64-pc-linux-gnu", "x86-64-v4", "", 64}},
-        {"avx2", {"x86_64-pc-linux-gnu", "x86-64-v3", "", 32}},
+        {"avx512", {X86, "x86-64-v4", "", 64, true}},
+        {"avx512", {X86, "x86-64-v4", "", 64, false}},
+        {"avx2", {X86, "x86-64-v3", "", 32, true}},
+        {"avx2", {X86, "x86-64-v3", "", 32, false}},
 #if defined __x86_64__
-        {"baseline", {"x86_64-pc-linux-gnu", "x86-64", "", 16}},
+        {"baseline", {X86, "x86-64", "", 16, false}},
 #elif defined __aarch64__
-        {"baseline", {"aarch64-unknown-linux-gnu", "generic", "", 16}},
+        {"baseline", {"aarch64-unknown-linux-gnu", "generic", "", 16, false}},
 #endif
     };
     const char *isa = vp__kernels_get()->isa;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i].isa, isa) == 0) return &known[i].target;
+        if (strcmp(known[i].isa, isa) == 0 &&
+            !(known[i].target.own_sin && vp__config_get()->accurate))
+            return &known[i].target;
     return NULL;
 }
 
@@ -171,7 +177,7 @@ static char *text_of(const vp__ir *ir, const vp__form *form, const vp__facts *fa
 typedef struct {
     vp__cache_meta meta;
     vp__cache_key key;
-    char *text, version[80];
+    char *text, version[80], features[40];
 } name;
 
 static void name_init(name *n, const vp__ir *ir, const vp__form *form,
@@ -180,8 +186,11 @@ static void name_init(name *n, const vp__ir *ir, const vp__form *form,
     if (!n->text) return;
     snprintf(n->version, sizeof n->version, "emitter %s, LLVM %s", vp__emitter,
              VP_LLVM_VERSION);
-    n->meta = (vp__cache_meta){n->text, facts ? "specialised" : "native",
-                               target_of()->cpu, n->version};
+    const vp__machine *target = target_of();
+    snprintf(n->features, sizeof n->features, "%s%s", target->cpu,
+             target->own_sin ? ", own sine" : "");
+    n->meta = (vp__cache_meta){n->text, facts ? "specialised" : "native", n->features,
+                               n->version};
     n->key = vp__cache_key_of(&n->meta);
 }
 

@@ -44,6 +44,7 @@ typedef struct {
 typedef struct {
     const char *triple, *cpu, *features;
     int vector_bytes;
+    bool own_sin; /* the base kernels' sine is that of ops/sin_constants.h */
 } vp__machine;
 
 /* The name of the kernel's function in its object, and of what it calls: the base kernel of

@@ -21,36 +21,33 @@
 #define VP_OPS_MATH_TRIG_H
 
 #include "ops/math_lanes.h"
+#include "ops/sin_constants.h"
 
-/* sin(r) for |r| a little above pi/2 at most. Of polynomials with about the same error
- * this one gives 1 for pi/2, and so the cosine of 0. */
+/* sin(r) for |r| a little above pi/2 at most. */
 static inline vp__vec_F64 vp__sin_reduced_F64(vp__vec_F64 r) {
     const vp__vec_F64 r2 = r * r;
-    vp__vec_F64 p = VP__FMA_F64(r2, VP__ALL_F64(-0x1.9ed79f6e652dcp-41),
-                                VP__ALL_F64(0x1.60e4c3e9a7f35p-33));
-    p = VP__FMA_F64(r2, p, VP__ALL_F64(-0x1.ae6348f29e287p-26));
-    p = VP__FMA_F64(r2, p, VP__ALL_F64(0x1.71de37deaf8e2p-19));
-    p = VP__FMA_F64(r2, p, VP__ALL_F64(-0x1.a01a0199e7238p-13));
-    p = VP__FMA_F64(r2, p, VP__ALL_F64(0x1.1111111109a13p-7));
-    p = VP__FMA_F64(r2, p, VP__ALL_F64(-0x1.5555555555494p-3));
+    vp__vec_F64 p = VP__FMA_F64(r2, VP__ALL_F64(VP__SIN_15), VP__ALL_F64(VP__SIN_13));
+    p = VP__FMA_F64(r2, p, VP__ALL_F64(VP__SIN_11));
+    p = VP__FMA_F64(r2, p, VP__ALL_F64(VP__SIN_9));
+    p = VP__FMA_F64(r2, p, VP__ALL_F64(VP__SIN_7));
+    p = VP__FMA_F64(r2, p, VP__ALL_F64(VP__SIN_5));
+    p = VP__FMA_F64(r2, p, VP__ALL_F64(VP__SIN_3));
     return VP__FMA_F64(r2 * r, p, r);
 }
 
 /* x - m pi, where m comes as a multiple of 2^-64. The first product is subtracted without
  * any rounding. */
 static inline vp__vec_F64 vp__less_pi_F64(vp__vec_F64 x, vp__vec_F64 m) {
-    x = VP__FMA_F64(m, VP__ALL_F64(-0x1.921fb54442d18p+65), x);
-    return VP__FMA_F64(m, VP__ALL_F64(-0x1.1a62633145c07p+11), x);
+    x = VP__FMA_F64(m, VP__ALL_F64(-VP__PI_HIGH), x);
+    return VP__FMA_F64(m, VP__ALL_F64(-VP__PI_LOW), x);
 }
 
 static inline vp__vec_F64 vp__pi_less_F64(vp__vec_F64 m, vp__vec_F64 x) {
-    const vp__vec_F64 r = VP__FMA_F64(m, VP__ALL_F64(0x1.921fb54442d18p+65), -x);
-    return VP__FMA_F64(m, VP__ALL_F64(0x1.1a62633145c07p+11), r);
+    const vp__vec_F64 r = VP__FMA_F64(m, VP__ALL_F64(VP__PI_HIGH), -x);
+    return VP__FMA_F64(m, VP__ALL_F64(VP__PI_LOW), r);
 }
 
-/* The largest argument of the vector code: beside it lies a multiple of pi, or an odd one
- * of pi/2, so that whatever is cut down to it is found doubtful. */
-#define VP__SIN_LIMIT_F64 0x1.921fb57927153p+41
+/* As VP__SIN_LIMIT: beside it lies an odd multiple of pi/2. */
 #define VP__COS_LIMIT_F64 0x1.921fb5ae9fc99p+41
 
 /* Lanes where r is so small beside m pi that the 107 bits of pi used may not do. m is a
@@ -58,9 +55,9 @@ static inline vp__vec_F64 vp__pi_less_F64(vp__vec_F64 m, vp__vec_F64 x) {
 #define VP__DOUBTFUL_F64(r, m) VP__BELOW_F64((r) * (r), m)
 
 static inline vp__vec_F64 vp__own_sin(vp__vec_F64 x) {
-    const vp__vec_F64 a = VP__CAPPED_F64(x, VP__SIN_LIMIT_F64);
-    const vp__vec_F64 whole = VP__ALL_F64(0x1.8p52 * 0x1p-64);
-    const vp__vec_F64 shifted = VP__FMA_F64(a, VP__ALL_F64(0x1.45f306dc9c883p-66), whole);
+    const vp__vec_F64 a = VP__CAPPED_F64(x, VP__SIN_LIMIT);
+    const vp__vec_F64 whole = VP__ALL_F64(VP__SIN_WHOLE);
+    const vp__vec_F64 shifted = VP__FMA_F64(a, VP__ALL_F64(VP__SIN_PER_PI), whole);
     const vp__vec_F64 m = shifted - whole, r = vp__less_pi_F64(a, m);
     const vp__bits_F64 sign = (vp__bits_F64)x & VP__SIGN_F64;
     const vp__bits_F64 odd = (vp__bits_F64)shifted << 63;
@@ -73,7 +70,7 @@ static inline vp__vec_F64 vp__own_sin(vp__vec_F64 x) {
 /* With k pi below x and r = (k + 1/2) pi - x, cos(x) is sin(r) for even k, else -sin(r). */
 static inline vp__vec_F64 vp__own_cos(vp__vec_F64 x) {
     const vp__vec_F64 a = VP__CAPPED_F64(x, VP__COS_LIMIT_F64);
-    const vp__vec_F64 shifted = VP__FMA_DOWN_F64(a, VP__ALL_F64(0x1.45f306dc9c883p-66),
+    const vp__vec_F64 shifted = VP__FMA_DOWN_F64(a, VP__ALL_F64(VP__SIN_PER_PI),
                                                  VP__ALL_F64(0x1p52 * 0x1p-64));
     const vp__vec_F64 m = shifted - (0x1p52 - 0.5) * 0x1p-64, r = vp__pi_less_F64(m, a);
     const vp__bits_F64 odd = (vp__bits_F64)shifted << 63;

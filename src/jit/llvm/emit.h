@@ -39,6 +39,8 @@ typedef struct {
     int stages;           /* one more than calls that depend on each other */
     uint8_t *stage;       /* by IR instruction: when its value is there */
     LLVMValueRef *buffer; /* likewise: its block on the stack, or NULL */
+    bool own_sin;         /* sines are written out and not called */
+    LLVMValueRef doubt;   /* then: not 0 if one has to be called after all */
 } vp__emitter;
 
 /* Elements of a block; the reductions' blocks fit it. */
@@ -71,6 +73,9 @@ void vp__emit_store(vp__emitter *e, int type, vp__lanes v, LLVMValueRef at,
 vp__lanes vp__emit_load_one(vp__emitter *e, int type, LLVMValueRef at);
 vp__lanes vp__emit_value_of(vp__emitter *e, int type, const int64_t *words);
 
+/* A float64 sine, written out. It says in e->doubt where it does not do. */
+LLVMValueRef vp__emit_sin(vp__emitter *e, LLVMValueRef x);
+
 /* A value of the vector at hand, computed or loaded if need be. */
 vp__lanes vp__emit_value(vp__emitter *e, int i);
 /* Computes an instruction from its operands' values. */
@@ -85,6 +90,9 @@ bool vp__emit_is_run(const vp__emitter *e, int leaf);
 
 /* Divides the body into stages; false without memory. */
 bool vp__stages_init(vp__emitter *e);
+/* The same again, after own_sin has changed. */
+void vp__stages_find(vp__emitter *e);
+bool vp__stages_have_sin(const vp__emitter *e);
 void vp__stages_deinit(vp__emitter *e);
 /* What all blocks take of the stack. */
 size_t vp__stages_bytes(const vp__emitter *e);

@@ -308,6 +308,43 @@ static int lanes_of(const vp__emitter *e) {
     return e->target->vector_bytes / widest;
 }
 
+static void emit_form(vp__emitter *e, const vp__operands *o) {
+    switch ((vp__form_kind)e->form->kind) {
+    case VP__FORM_MAP: emit_map(e, o); break;
+    case VP__FORM_ROWS: vp__emit_rows(e, o, true); break;
+    case VP__FORM_CHUNK: vp__emit_rows(e, o, false); break;
+    case VP__FORM_COLS: vp__emit_cols(e, o); break;
+    case VP__FORM_STATE: vp__emit_state(e, o); break;
+    case VP__NFORMS: break;
+    }
+}
+
+/* Sines are written out where everything can be done again if that does not do: what a
+ * reduction writes is not what it reads. */
+static bool begin_own_sin(vp__emitter *e) {
+    const int kind = e->form->kind;
+    e->own_sin = e->target->own_sin && (kind == VP__FORM_ROWS || kind == VP__FORM_CHUNK);
+    if (!vp__stages_have_sin(e)) {
+        e->own_sin = false;
+        return false;
+    }
+    vp__stages_find(e);
+    e->doubt = vp__emit_slot(e, vp__emit_i64(e));
+    LLVMBuildStore(e->builder, vp__emit_zero(e), e->doubt);
+    return true;
+}
+
+static void end_own_sin(vp__emitter *e, const vp__operands *o) {
+    LLVMValueRef doubt = LLVMBuildLoad2(e->builder, vp__emit_i64(e), e->doubt, "");
+    vp__branch again;
+    vp__branch_begin(
+        e, &again, LLVMBuildICmp(e->builder, LLVMIntNE, doubt, vp__emit_zero(e), ""));
+    e->own_sin = false;
+    vp__stages_find(e);
+    emit_form(e, o);
+    vp__branch_end(e, &again, 0, NULL, NULL);
+}
+
 void vp__emit_kernel(vp__emitter *e) {
     LLVMTypeRef ptr = LLVMPointerTypeInContext(e->context, 0), n = vp__emit_i64(e);
     LLVMTypeRef params[] = {ptr, ptr, ptr, n, n, n};
@@ -330,13 +367,11 @@ void vp__emit_kernel(vp__emitter *e) {
     LLVMPositionBuilderAtEnd(e->builder, first);
     vp__operands o;
     load_operands(e, &o);
-    switch ((vp__form_kind)e->form->kind) {
-    case VP__FORM_MAP: emit_map(e, &o); break;
-    case VP__FORM_ROWS: vp__emit_rows(e, &o, true); break;
-    case VP__FORM_CHUNK: vp__emit_rows(e, &o, false); break;
-    case VP__FORM_COLS: vp__emit_cols(e, &o); break;
-    case VP__FORM_STATE: vp__emit_state(e, &o); break;
-    case VP__NFORMS: break;
+    if (begin_own_sin(e)) {
+        emit_form(e, &o);
+        end_own_sin(e, &o);
+    } else {
+        emit_form(e, &o);
     }
     LLVMBuildRetVoid(e->builder);
     LLVMPositionBuilderAtEnd(e->builder, e->entry);

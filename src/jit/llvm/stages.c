@@ -4,7 +4,22 @@
 
 #include "jit/llvm/emit.h"
 
-static bool is_call(int op) { return op >= VP__IR_base1 && op <= VP__IR_base3; }
+/* A base kernel's work that is written out. */
+static bool is_sin(const vp__emitter *e, int i) {
+    const vp__ir_instr *in = &e->ir->instr[i];
+    return e->own_sin && in->op == VP__IR_base1 && in->imm == VP__OP_sin * 256 + VP_F64;
+}
+
+bool vp__stages_have_sin(const vp__emitter *e) {
+    for (int i = e->ir->nleaves; i < e->ir->n; i++)
+        if (is_sin(e, i)) return true;
+    return false;
+}
+
+static bool is_call(const vp__emitter *e, int i) {
+    const int op = e->ir->instr[i].op;
+    return op >= VP__IR_base1 && op <= VP__IR_base3 && !is_sin(e, i);
+}
 
 static LLVMValueRef bytes_at(vp__emitter *e, LLVMValueRef p, LLVMValueRef i, int type) {
     LLVMValueRef bytes =
@@ -47,8 +62,11 @@ vp__lanes vp__emit_value(vp__emitter *e, int i) {
     if (in->op == VP__IR_leaf)
         e->value[i] =
             vp__emit_load(e, in->type, bytes_at(e, e->at[i], e->x, in->type), e->mask);
-    else if (is_call(in->op))
+    else if (is_call(e, i))
         e->value[i] = vp__emit_load(e, in->type, in_block(e, i), NULL);
+    else if (is_sin(e, i))
+        e->value[i] =
+            (vp__lanes){vp__emit_sin(e, vp__emit_value(e, in->arg[0]).re), NULL};
     else
         e->value[i] = vp__emit_instr(e, in);
     return e->value[i];
@@ -70,17 +88,17 @@ static LLVMValueRef new_buffer(vp__emitter *e, int type) {
 
 /* Whether some call takes the value as an operand that must be stored for it. */
 static bool is_argument(const vp__emitter *e, int i) {
-    if (is_in_place(e, i) || is_call(e->ir->instr[i].op)) return false;
+    if (is_in_place(e, i) || is_call(e, i)) return false;
     for (int k = e->ir->nleaves; k < e->ir->n; k++)
         for (int a = 0; a < vp__ir_arity(e->ir->instr[k].op); a++)
-            if (is_call(e->ir->instr[k].op) && e->ir->instr[k].arg[a] == i) return true;
+            if (is_call(e, k) && e->ir->instr[k].arg[a] == i) return true;
     return false;
 }
 
 size_t vp__stages_bytes(const vp__emitter *e) {
     size_t bytes = 0;
     for (int i = 0; i < e->ir->n; i++)
-        if (is_call(e->ir->instr[i].op) || is_argument(e, i))
+        if (is_call(e, i) || is_argument(e, i))
             bytes += block_bytes(e->ir->instr[i].type);
     return bytes;
 }
@@ -92,16 +110,23 @@ bool vp__stages_init(vp__emitter *e) {
     e->buffer = calloc(n, sizeof *e->buffer);
     e->value = calloc(n, sizeof *e->value);
     if (!e->stage || !e->buffer || !e->value) return false;
+    vp__stages_find(e);
+    return true;
+}
+
+void vp__stages_find(vp__emitter *e) {
+    const vp__ir *ir = e->ir;
+    memset(e->buffer, 0, (size_t)ir->n * sizeof *e->buffer);
+    memset(e->value, 0, (size_t)ir->n * sizeof *e->value);
     e->stages = 1;
     for (int i = ir->nleaves; i < ir->n; i++) {
         const vp__ir_instr *in = &ir->instr[i];
         int stage = 0;
         for (int a = 0; a < vp__ir_arity(in->op); a++)
             if (e->stage[in->arg[a]] > stage) stage = e->stage[in->arg[a]];
-        e->stage[i] = (uint8_t)(stage + is_call(in->op));
+        e->stage[i] = (uint8_t)(stage + is_call(e, i));
         if (e->stage[i] >= e->stages) e->stages = e->stage[i] + 1;
     }
-    return true;
 }
 
 void vp__stages_deinit(vp__emitter *e) {
@@ -113,10 +138,10 @@ void vp__stages_deinit(vp__emitter *e) {
 /* Operands of the calls after this stage that must be stored for them. What else later
  * stages need they compute again from there, or load. */
 static bool is_stored(const vp__emitter *e, int i, int stage) {
-    if (is_in_place(e, i) || is_call(e->ir->instr[i].op)) return false;
+    if (is_in_place(e, i) || is_call(e, i)) return false;
     for (int k = e->ir->nleaves; k < e->ir->n; k++) {
         const vp__ir_instr *in = &e->ir->instr[k];
-        if (!is_call(in->op) || e->stage[k] != stage + 1) continue;
+        if (!is_call(e, k) || e->stage[k] != stage + 1) continue;
         for (int a = 0; a < vp__ir_arity(in->op); a++)
             if (in->arg[a] == i) return true;
     }
@@ -155,7 +180,7 @@ void vp__stages_call(vp__emitter *e, int stage, const LLVMValueRef *at, LLVMValu
         LLVMFunctionType(LLVMVoidTypeInContext(e->context), params, 5, 0);
     for (int i = e->ir->nleaves; i < e->ir->n; i++) {
         const vp__ir_instr *in = &e->ir->instr[i];
-        if (!is_call(in->op) || e->stage[i] != stage + 1) continue;
+        if (!is_call(e, i) || e->stage[i] != stage + 1) continue;
         if (!e->buffer[i]) e->buffer[i] = new_buffer(e, in->type);
         LLVMValueRef args[5] = {e->buffer[i], LLVMConstNull(ptr), LLVMConstNull(ptr),
                                 LLVMConstNull(ptr), n};
