@@ -535,6 +535,69 @@ VP_TEST(late_sizes) {
     VP_CHECK_ERROR(vp_wait(after), VP_ERR_SHAPE, "fft: axis 0 of shape (0,)");
 }
 
+/* Magnitudes of a transform that nobody else sees are computed on the way, with the bits of
+ * those of a transform that is there. */
+static void check_magnitudes(vp_expr fused, vp_expr transform) {
+    vp_array apart = vp_let(transform);
+    vp_array there = vp_let(vp_abs(apart)), close = vp_let(fused);
+    const int64_t count = vp_size(there);
+    VP_CHECK_EQ(vp_size(close), count);
+    char *a = malloc((size_t)count * 8 + 8), *b = malloc((size_t)count * 8 + 8);
+    VP_CHECK_OK(vp_read(there, a, (size_t)count * 8));
+    VP_CHECK_OK(vp_read(close, b, (size_t)count * 8));
+    VP_CHECK_EQ(memcmp(a, b, (size_t)count * 8), 0);
+    free(a);
+    free(b);
+}
+
+VP_TEST(magnitudes) {
+    vp__test_threads(2);
+    static const int64_t lengths[] = {1, 2, 7, 8, 30, 64, 97, 256, 1031, 4096};
+    enum { LANES = 11 };
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        vp_scope s = vp_begin();
+        const int64_t n = lengths[i];
+        double *values = malloc((size_t)(n * LANES) * sizeof *values);
+        fill(values, false, n * LANES, (uint64_t)n);
+        vp_array rows = vp_let(vp_from(VP_F64, vp_shape(LANES, n), values));
+        vp_array columns = vp_let(vp_from(VP_F64, vp_fshape(n, LANES), values));
+        vp_array other = vp_let(vp_mul(columns, 0.5 - 2 * I));
+        free(values);
+        check_magnitudes(vp_abs(vp_fft(rows, 1)), vp_fft(rows, 1));
+        check_magnitudes(vp_abs(vp_fft(rows, 0)), vp_fft(rows, 0)); /* scattered */
+        check_magnitudes(vp_abs(vp_fft(columns, 0)), vp_fft(columns, 0));
+        check_magnitudes(vp_abs(vp_rfft(columns, 0)), vp_rfft(columns, 0));
+        check_magnitudes(vp_abs(vp_ifft(other, 0)), vp_ifft(other, 0));
+        check_magnitudes(vp_abs(vp_fft(other, 1, 20)), vp_fft(other, 1, 20));
+        vp_end(s);
+    }
+}
+
+VP_TEST(a_transform_waits_for_its_use) {
+    vp__test_threads(2);
+    int64_t base = vp__test_bytes_now();
+    vp_scope s = vp_begin();
+    vp_array x = vp_let(vp_ones(VP_F64, vp_shape(4)));
+    /* It is of what was there when it was issued, whoever uses it how and when. */
+    vp_expr first = vp_fft(x, 0), second = vp_fft(x, 0), third = vp_fft(x, 0);
+    VP_CHECK_EQ(vp_size(first), 4);
+    VP_CHECK_TYPE(first, VP_C128);
+    vp_put(x, vp_at(0), 5.0);
+    VP_CHECK_VALUES(vp_abs(first), 4, 0, 0, 0);
+    VP_CHECK_COMPLEX(vp_add(second, 1.0), 5, 0, 1, 0, 1, 0, 1, 0);
+    VP_CHECK_COMPLEX(vp_get(third, vp_range(0, 2)), 4, 0, 0, 0);
+    VP_CHECK_VALUES(vp_abs(vp_fft(x, 0)), 8, 4, 4, 4);
+    VP_CHECK_TYPE(vp_abs(vp_fft(vp_cast(x, VP_F32), 0)), VP_F32);
+    vp_fft(x, 0); /* nobody uses it */
+    /* An operand that fails. */
+    vp_array far = vp_let(vp_full(VP_I64, vp_shape(4), 9));
+    VP_CHECK_ERROR(vp_wait(vp_abs(vp_fft(vp_take(x, far, 0), 0))), VP_ERR_INDEX,
+                   "out of bounds");
+    vp_clear_error();
+    vp_end(s);
+    VP_CHECK_NO_LEAK(base);
+}
+
 /* The net cuts as it likes; the bits are those of one lane at a time. */
 static void check_net(vp_dtype t, int64_t rows, int64_t cols, int axis, bool column) {
     vp_scope s = vp_begin();

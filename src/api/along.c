@@ -46,25 +46,26 @@ static vp_dtype fourier_type(int what, vp_dtype t) {
 
 vp_expr vp__fourier(int what, const char *where, vp_operand x, int axis,
                     const int64_t *length) {
-    static const char *const names[] = {"fft", "ifft", "rfft", "irfft"};
     static const vp__lib_kind kinds[] = {VP__LIB_FFT, VP__LIB_IFFT, VP__LIB_RFFT,
                                          VP__LIB_IRFFT};
     vp__expr *e = vp__operand(x, where);
     if (e->kind == VP__EXPR_POISON) return vp__give(e);
-    vp__error *error = NULL;
     if (what < 0 || what > VP__IRFFT)
-        error = vp__error_new(VP_ERR_VALUE, where, "no such operation");
-    else if (e->ndim == 0)
-        error = vp__error_new(VP_ERR_SHAPE, where,
-                              "%s: an operand of shape () has no axis to transform",
-                              names[what]);
+        return vp__give(vp__refuse(
+            1, &e, where, vp__error_new(VP_ERR_VALUE, where, "no such operation")));
+    const char *name = vp__fft_name(kinds[what], false);
+    vp__error *error = NULL;
+    if (e->ndim == 0)
+        error =
+            vp__error_new(VP_ERR_SHAPE, where,
+                          "%s: an operand of shape () has no axis to transform", name);
     else
-        error = vp__axis_check(&axis, e->ndim, names[what], where);
+        error = vp__axis_check(&axis, e->ndim, name, where);
     if (!error && length && *length < 1)
         error =
             vp__error_new(VP_ERR_VALUE, where,
                           "%s: the length %lld is not a length; it must be at least 1",
-                          names[what], (long long)*length);
+                          name, (long long)*length);
     if (!error && what == VP__RFFT && vp__dtype[e->dtype].cls == VP__CLASS_C)
         error = vp__error_new(VP_ERR_TYPE, where,
                               "rfft: takes real elements, not %s; use vp_fft",
@@ -86,11 +87,13 @@ vp_expr vp__fourier(int what, const char *where, vp_operand x, int axis,
     int ndim = e->ndim;
     bool late = e->late;
     if (!late) {
-        error = vp__fft_dims(&p, ndim, e->dims, names[what], where, &n, dims);
+        error = vp__fft_dims(&p, ndim, e->dims, name, where, &n, dims);
         if (error) return vp__give(vp__refuse(1, &e, where, error));
     }
+    if (!late && what != VP__IRFFT)
+        return vp__give(vp__build_transform(e, &p, result, dims, where));
     vp__value v;
-    vp__library_issue(&p, result, 1, &e, ndim, late ? NULL : dims, names[what], where,
+    vp__library_issue(&p, result, 1, &e, ndim, late ? NULL : dims, name, where,
                       &v);
     return vp__give(vp__value_expr(&v, where));
 }

@@ -88,18 +88,23 @@ __attribute__((flatten)) static vp__expr *array_leaf(vp_array a, bool holds_buff
     return e;
 }
 
-/* An expression taken from its owner; NULL when the handle is stale, or for a view that is
- * yet to be decided. */
+/* Whether it is only known by its use what becomes of an expression. */
+static inline bool is_undecided(const vp__expr *e) {
+    return e->kind == VP__EXPR_VIEW || e->kind == VP__EXPR_FFT;
+}
+
+/* An expression taken from its owner; NULL when the handle is stale, or for one that is yet
+ * to be decided. */
 static inline vp__expr *take_expr(vp_expr x) {
     vp__expr *e = vp__expr_find(x.slot, x.generation);
-    if (!e || e->kind == VP__EXPR_VIEW) return NULL;
+    if (!e || is_undecided(e)) return NULL;
     vp__expr_unlink(e);
     return e;
 }
 
 static vp__expr *any_operand(vp_operand x, const char *where) {
     vp__expr *e = vp__operand_view(x, where);
-    if (e->kind == VP__EXPR_VIEW) vp__materialise(e);
+    if (is_undecided(e)) vp__materialise(e);
     return e;
 }
 
@@ -225,6 +230,23 @@ static void adopt(vp__expr *e, int i, vp__expr *arg) {
     e->steps = (uint16_t)(e->steps + arg->steps);
     e->leaves = (uint16_t)(e->leaves + arg->leaves);
     e->cost += arg->cost;
+}
+
+vp__expr *vp__build_transform(vp__expr *leaf, const vp__lib_params *p, vp_dtype dtype,
+                              const int64_t *dims, const char *where) {
+    vp__expr *e = vp__expr_new(VP__EXPR_FFT, leaf->ndim, where);
+    if (e->generation == 0) {
+        vp__expr_free(leaf);
+        return e;
+    }
+    memcpy(e->dims, dims, (size_t)leaf->ndim * sizeof(int64_t));
+    e->op = (uint8_t)p->kind;
+    e->dtype = (uint8_t)dtype;
+    e->axes = (uint32_t)p->axis;
+    e->offset = p->length;
+    e->count = vp__shape_count(leaf->ndim, dims, 1);
+    adopt(e, 0, leaf);
+    return e;
 }
 
 vp__expr *vp__build_cast(vp__expr *e, vp_dtype to, const char *where) {
@@ -547,7 +569,21 @@ static inline vp_expr issue_op(int op, const char *where, int nargs, vp__expr **
     return give(e ? e : vp__build_op(op, where, nargs, args));
 }
 
+/* The transform that an operand is, taken from its owner; or NULL. */
+static vp__expr *take_transform(vp_operand x) {
+    if (x.kind != VP__IN_EXPR) return NULL;
+    vp__expr *e = vp__expr_find(x.v.expr.slot, x.v.expr.generation);
+    if (!e || e->kind != VP__EXPR_FFT) return NULL;
+    vp__expr_unlink(e);
+    return e;
+}
+
 vp_expr vp__op1(int op, const char *where, vp_operand a) {
+    vp__expr *transform = op == VP__OP_abs ? take_transform(a) : NULL;
+    if (transform) {
+        vp__transform(transform, true);
+        return give(transform);
+    }
     vp__expr *args[1] = {argument(a, where)};
     return issue_op(op, where, 1, args);
 }

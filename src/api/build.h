@@ -7,6 +7,7 @@
 
 #include "api/names.h"
 #include "array/viewop.h"
+#include "net/library.h"
 
 /* The expression an operand stands for: an array becomes a leaf, a C number a constant, an
  * expression itself (used up from now on). Never NULL; poisoned when the operand is no good. */
@@ -24,6 +25,9 @@ vp_expr vp__give_error(vp__error *error, const char *where);
 
 /* Each consumes its arguments and returns a new expression, poisoned on error. */
 vp__expr *vp__build_op(int op, const char *where, int nargs, vp__expr **args);
+/* A transform that is issued when it is used; consumes the leaf. */
+vp__expr *vp__build_transform(vp__expr *leaf, const vp__lib_params *p, vp_dtype dtype,
+                              const int64_t *dims, const char *where);
 vp__expr *vp__build_cast(vp__expr *e, vp_dtype to, const char *where);
 vp__expr *vp__build_reduce(int op, const char *where, vp__expr *x, uint32_t axes,
                            vp_dtype dtype, bool keepdims);

@@ -12,6 +12,7 @@
 #include "array/dtype.h"
 #include "lib/move.h"
 #include "lib/nest.h"
+#include "ops/kernels.h"
 
 /* --- plans --------------------------------------------------------------------------------- */
 
@@ -20,7 +21,8 @@ enum {
     KEPT_BYTES = 64 << 20,  /* and what they may hold */
     STREAM_BYTES = 8 << 20, /* results larger than this are written past the cache */
     MOST_GATHERED = 32,
-    GATHERED_BYTES = 1 << 20 /* of a core's cache */
+    GATHERED_BYTES = 1 << 20, /* of a core's cache */
+    LOOKED_AT_BYTES = 1 << 18,
 };
 
 static struct {
@@ -131,6 +133,11 @@ static bool is_contiguous(const vp__view *v, int axis) {
     return v->strides[axis] == vp__dtype[v->dtype].size || v->dims[axis] == 1;
 }
 
+/* Whether magnitudes of the complex results are wanted, and not these. */
+static bool is_magnitude(const vp__fft_plan *p, const vp__view *out) {
+    return p->kind != VP__FFT_REAL && vp__dtype[out->dtype].cls == VP__CLASS_F;
+}
+
 static size_t padded(int64_t bytes) { return ((size_t)bytes + 127) / 64 * 64; }
 
 /* Bytes from one gathered lane to the next: an odd number of lines, so that a group's
@@ -147,13 +154,37 @@ static int lanes_together(int64_t bytes_of_a_lane) {
     return lanes;
 }
 
+/* Bytes of scratch for each of the lanes that are done together; 0 where there is none. */
+typedef struct {
+    int64_t in;      /* gathered operands */
+    int64_t complex; /* results whose magnitudes are wanted */
+    int64_t out;     /* what is scattered */
+    int together;
+} room;
+
+static room room_of(const vp__fft_plan *p, const vp__view *out, const vp__view *in,
+                    int axis) {
+    room r = {0};
+    if (!is_contiguous(in, axis)) r.in = gathered_lane(in, used(p, in, axis));
+    if (!is_contiguous(out, axis)) r.out = gathered_lane(out, p->outputs);
+    const bool magnitude = is_magnitude(p, out);
+    if (magnitude)
+        r.complex = (int64_t)(padded(p->outputs * 2 * vp__dtype[out->dtype].size) | 64);
+    r.together = lanes_together(r.in + r.complex + r.out);
+    /* Where nothing is moved, lanes are best looked at again while they are close. */
+    if (magnitude && !r.in && !r.out) {
+        r.together = VP__FFT_LANES;
+        while (r.together > 1 && r.together * r.complex > LOOKED_AT_BYTES)
+            r.together /= 2;
+    }
+    return r;
+}
+
 size_t vp__lib_fft_scratch(const vp__fft_plan *p, const vp__view *out, const vp__view *in,
                            int axis) {
-    int64_t lane = 0;
-    if (!is_contiguous(in, axis)) lane += gathered_lane(in, used(p, in, axis));
-    if (!is_contiguous(out, axis)) lane += gathered_lane(out, p->outputs);
+    const room r = room_of(p, out, in, axis);
     return padded((int64_t)vp__fft_scratch(p)) + 64 /* to align it */ +
-           (size_t)(lanes_together(lane) * lane);
+           (size_t)(r.together * (r.in + r.complex + r.out));
 }
 
 void vp__lib_fft(const vp__fft_plan *p, const vp__view *out, const vp__view *in, int axis,
@@ -170,30 +201,32 @@ void vp__lib_fft(const vp__fft_plan *p, const vp__view *out, const vp__view *in,
     vp__nest_split(&nest, part, parts);
     if (vp__nest_is_empty(&nest)) return;
 
-    int64_t have = used(p, in, axis);
-    bool gathers = !is_contiguous(in, axis), scatters = !is_contiguous(out, axis);
-    char *room = (char *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
-    char *gathered = room + padded((int64_t)vp__fft_scratch(p));
-    int64_t gathered_in = gathers ? gathered_lane(in, have) : 0;
-    int64_t gathered_out = scatters ? gathered_lane(out, p->outputs) : 0;
-    int together = lanes_together(gathered_in + gathered_out);
-    char *scattered = gathered + together * gathered_in;
+    const int64_t have = used(p, in, axis);
+    const room r = room_of(p, out, in, axis);
+    char *base = (char *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
+    char *gathered = base + padded((int64_t)vp__fft_scratch(p));
+    char *numbers = gathered + r.together * r.in;
+    char *scattered = numbers + r.together * r.complex;
     int last = nest.ndim - 1;
     int64_t count = last >= 0 ? nest.dims[last] : 1;
     int64_t out_lane = last >= 0 ? nest.strides[0][last] : 0;
     int64_t in_lane = last >= 0 ? nest.strides[1][last] : 0;
-    vp__fft_lanes lanes = {.have = have, .scratch = room};
-    lanes.streams = bytes > STREAM_BYTES && !scatters;
-    lanes.in_lane = gathers ? gathered_in : in_lane;
-    lanes.out_lane = scatters ? gathered_out : out_lane;
+    vp__fft_lanes lanes = {.have = have, .scratch = base};
+    lanes.streams = bytes > STREAM_BYTES && !r.out && !r.complex;
+    lanes.in_lane = r.in ? r.in : in_lane;
+    lanes.out_lane = r.complex ? r.complex : r.out ? r.out : out_lane;
+    const vp__op_fn magnitude =
+        vp__kernels_get()->op[VP__OP_abs][p->single ? VP_C64 : VP_C128];
     vp__walk walk;
     vp__walk_init(&walk, &nest, last > 0 ? last : 0);
     do {
-        for (int64_t i = 0; i < count; i += together) {
-            int64_t some = count - i < together ? count - i : together;
+        for (int64_t i = 0; i < count; i += r.together) {
+            int64_t some = count - i < r.together ? count - i : r.together;
             char *from = walk.at[1] + i * in_lane, *to = walk.at[0] + i * out_lane;
-            char *source = gathers ? gathered : from, *target = scatters ? scattered : to;
-            if (gathers) {
+            char *source = r.in ? gathered : from;
+            char *result = r.out ? scattered : to;
+            char *target = r.complex ? numbers : result;
+            if (r.in) {
                 vp__plane plane = {gathered,      from,    some,    have,
                                    lanes.in_lane, in_size, in_lane, in->strides[axis]};
                 vp__move_plane(&plane, in_size);
@@ -204,10 +237,13 @@ void vp__lib_fft(const vp__fft_plan *p, const vp__view *out, const vp__view *in,
                 lanes.out = target + k * lanes.out_lane;
                 vp__fft_run(p, &lanes);
             }
-            if (scatters) {
+            for (int64_t k = 0; k < some && r.complex; k++)
+                magnitude(result + k * (r.out ? r.out : out_lane), numbers + k * r.complex,
+                          NULL, NULL, p->outputs);
+            if (r.out) {
                 vp__plane plane = {to,       scattered,          p->outputs,
                                    some,     out->strides[axis], out_lane,
-                                   out_size, lanes.out_lane};
+                                   out_size, r.out};
                 vp__move_plane(&plane, out_size);
             }
         }

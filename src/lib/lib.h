@@ -81,7 +81,7 @@ size_t vp__lib_matmul_scratch(const vp__view *out, const vp__view *a,
  * A plan is everything about a length that takes time to find out. Plans are kept and
  * shared, up to a limit; they may be used by any number of threads, and must be given
  * back. NULL without memory. They are what allocates here: the transform itself has its
- * scratch alone. */
+ * scratch alone. Where results are complex and out is real, it gets their magnitudes. */
 typedef enum {
     VP__FFT_FORWARD,  /* n complex to n complex */
     VP__FFT_BACKWARD, /* the same, inverse */

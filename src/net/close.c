@@ -282,8 +282,10 @@ void vp__close(vp__expr *e, vp__value *out) {
         vp__expr_free(e);
         return;
     }
+    if (e->kind == VP__EXPR_FFT) vp__transform(e, false);
     switch ((vp__expr_kind)e->kind) {
     case VP__EXPR_POISON: out->error = vp__error_retain(e->error); break;
+    case VP__EXPR_FFT: /* a leaf or poison by now */
     case VP__EXPR_LEAF:
         vp__storage_retain(e->storage);
         out->storage = e->storage;
@@ -375,8 +377,30 @@ static void resolve_view(vp__expr *e) {
     vp__expr_free(leaf);
 }
 
+void vp__transform(vp__expr *e, bool magnitude) {
+    const vp_dtype real = e->dtype == VP_C64 ? VP_F32 : VP_F64;
+    const vp__lib_params p = {.kind = (vp__lib_kind)e->op,
+                              .axis = (int)e->axes,
+                              .length = e->offset,
+                              .magnitude = magnitude,
+                              .order = VP__ORDER_KEEP};
+    if (magnitude) e->dtype = (uint8_t)real;
+    vp__value v;
+    e->nargs = 0;
+    vp__library_issue(&p, (vp_dtype)e->dtype, 1, &e->arg[0], e->ndim, e->dims,
+                      vp__fft_name(p.kind, magnitude), e->where, &v);
+    if (v.error)
+        vp__expr_fail(e, v.error);
+    else
+        become_leaf(e, &v);
+}
+
 void vp__materialise(vp__expr *e) {
     if (e->kind == VP__EXPR_LEAF || e->kind == VP__EXPR_POISON) return;
+    if (e->kind == VP__EXPR_FFT) {
+        vp__transform(e, false);
+        return;
+    }
     if (e->kind == VP__EXPR_VIEW) {
         resolve_view(e);
         return;

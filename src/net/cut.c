@@ -131,6 +131,7 @@ vp__error *vp__segment_size(vp__segment *seg, const vp__leaf_layout *leaves,
         }
         case VP__EXPR_FREE:
         case VP__EXPR_VIEW:
+        case VP__EXPR_FFT:
         case VP__EXPR_POISON: break;
         }
         if (e) return e;
@@ -216,6 +217,7 @@ static int visit(cutter *c, vp__part *p, int step, bool root) {
     case VP__EXPR_COUNT:
     case VP__EXPR_FREE:
     case VP__EXPR_VIEW:
+    case VP__EXPR_FFT:
     case VP__EXPR_POISON: break;
     }
     int part = cut_part(c, step);

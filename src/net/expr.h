@@ -21,6 +21,7 @@ typedef enum {
     VP__EXPR_REDUCE,
     VP__EXPR_COUNT, /* how many elements the reduction just before it folds into one */
     VP__EXPR_VIEW,  /* a view of a named array of unknown size: decided when it is used */
+    VP__EXPR_FFT, /* a Fourier transform of a leaf: issued when it is used */
     VP__EXPR_POISON, /* an error */
 } vp__expr_kind;
 
@@ -38,12 +39,12 @@ typedef struct vp__expr {
     int64_t *dims, *strides; /* strides: of a LEAF */
 
     /* From here to `next`, a new expression is zero. */
-    uint8_t op, dtype, type; /* type: the working type of op */
+    uint8_t op, dtype, type; /* type: the working type of op; FFT: op is a vp__lib_kind */
     uint8_t nargs;
     bool late; /* dims are not known yet (ndim is) */
     bool keepdims;
     uint16_t leaves; /* of the whole tree */
-    uint32_t axes;   /* reduced */
+    uint32_t axes;   /* reduced; FFT: the one transformed */
     float cost;      /* estimated nanoseconds of the whole tree */
     int64_t count;   /* elements, when not late */
     /* The leaf whose layout every leaf of the tree has, without gaps and without broadcast:
@@ -57,7 +58,7 @@ typedef struct vp__expr {
         *next; /* among the thread's open ones; only roots are linked */
 
     struct vp__expr *arg[3];
-    int64_t offset;
+    int64_t offset; /* LEAF: of its first element; FFT: the length, or 0 */
     union {
         uint64_t u64[2];
         double f64[2];

@@ -41,6 +41,7 @@ typedef struct {
     vp__lib_kind kind;
     int axis;
     int64_t length;         /* FFT and its kin: 0 when the operand's shape decides */
+    bool magnitude;         /* likewise: of the complex results, their absolute values */
     const vp__viewop *view; /* VIEW; copied */
     vp__order order;        /* of the result's storage */
     /* GENERATE: element number i in storage order (or i, j for eye) is start + step * i. */
@@ -77,6 +78,9 @@ bool vp__copy_storage(vp__storage *to, vp__storage *from, const char *where);
 vp__error *vp__fft_dims(const vp__lib_params *p, int ndim, const int64_t *dims,
                         const char *name, const char *where, int64_t *length,
                         int64_t *result);
+
+/* What such a transform is called. */
+const char *vp__fft_name(vp__lib_kind kind, bool magnitude);
 
 /* The dims of a gather's result; an error when the index shapes do not broadcast. */
 vp__error *vp__gather_dims(const vp__lib_params *p, int base_ndim,

@@ -42,6 +42,15 @@ vp__error *vp__fft_dims(const vp__lib_params *p, int ndim, const int64_t *dims,
     return NULL;
 }
 
+const char *vp__fft_name(vp__lib_kind kind, bool magnitude) {
+    switch (kind) {
+    case VP__LIB_IFFT: return magnitude ? "abs(ifft)" : "ifft";
+    case VP__LIB_RFFT: return magnitude ? "abs(rfft)" : "rfft";
+    case VP__LIB_IRFFT: return "irfft";
+    default: return magnitude ? "abs(fft)" : "fft";
+    }
+}
+
 /* About what all lanes take; by the shape alone. */
 static double cost_of(const vp__node *n) {
     const payload *w = n->payload;
@@ -82,7 +91,13 @@ static void fft_begin(vp__node *n) {
     n->pieces = vp__library_pieces(PIECES_PER_USUAL * cost_of(n), lanes);
     w->plan = vp__lib_fft_plan(kind_of(w->p.kind, vp__dtype[t].cls == VP__CLASS_F),
                                t == VP_F32 || t == VP_C64, w->length);
-    if (!w->plan) vp__node_fail(n, no_memory(n));
+    if (!w->plan) {
+        vp__node_fail(n, no_memory(n));
+    } else if (w->p.magnitude) { /* the kernel that it has fused */
+        vp__counters *counters = &vp__core_self()->counters;
+        vp__count(&counters->kernels, 1);
+        vp__count(&counters->elements, (uint64_t)vp__shape_count(n->ndim, n->dims, 1));
+    }
 }
 
 /* Scratch comes with each piece, so that all that one thread runs have the same, which is
