@@ -15,6 +15,9 @@
 #include "lib/loops.h"
 #include "ops/kernels.h"
 
+/* How many random rounds: fewer where each of them takes longer. */
+static int rounds_of(int most) { return most / vp__test_slowdown() + 1; }
+
 /* A small generator of our own: the same numbers on every machine. */
 static uint64_t seed = 1;
 
@@ -175,7 +178,7 @@ static void copy_rounds(int rounds) {
     }
 }
 
-VP_TEST(copy_takes_any_layout) { copy_rounds(4000); }
+VP_TEST(copy_takes_any_layout) { copy_rounds(rounds_of(4000)); }
 
 VP_TEST(copy_transposes_large_matrices) {
     for (int t = 0; t < VP__NDTYPES; t++) {
@@ -340,7 +343,7 @@ static void sort_round(int ndim, const int64_t *dims, vp_dtype t) {
 }
 
 VP_TEST(sort_orders_every_lane) {
-    for (int round = 0; round < 2000; round++) {
+    for (int round = 0; round < rounds_of(2000); round++) {
         int64_t dims[VP__MAXDIM];
         int ndim = random_dims(dims, 400);
         sort_round(ndim, dims, (vp_dtype)below(VP__NDTYPES));
@@ -435,7 +438,7 @@ static bool same(const char *a, const char *b, vp_dtype t) {
 }
 
 VP_TEST(scans_run_left_to_right) {
-    for (int round = 0; round < 4000; round++) {
+    for (int round = 0; round < rounds_of(4000); round++) {
         int64_t dims[VP__MAXDIM];
         int ndim = random_dims(dims, round % 20 ? 300 : 20000);
         if (ndim == 0) ndim = 1, dims[0] = 1 + below(50);
@@ -470,7 +473,7 @@ VP_TEST(scans_run_left_to_right) {
 }
 
 VP_TEST(find_lists_in_c_order) {
-    for (int round = 0; round < 3000; round++) {
+    for (int round = 0; round < rounds_of(3000); round++) {
         int64_t dims[VP__MAXDIM];
         int ndim = random_dims(dims, round % 20 ? 300 : 50000);
         array *mask = array_new(VP_BOOL, ndim, dims, BROADCAST);
@@ -591,7 +594,7 @@ static array *random_base(vp_dtype t) {
 }
 
 VP_TEST(gather_reads_what_indices_select) {
-    for (int round = 0; round < 3000; round++) {
+    for (int round = 0; round < rounds_of(3000); round++) {
         vp_dtype t = (vp_dtype)below(VP__NDTYPES);
         array *base = random_base(t);
         selection s;
@@ -613,7 +616,7 @@ VP_TEST(gather_reads_what_indices_select) {
 }
 
 VP_TEST(scatter_lets_the_last_index_win) {
-    for (int round = 0; round < 3000; round++) {
+    for (int round = 0; round < rounds_of(3000); round++) {
         vp_dtype t = (vp_dtype)below(VP__NDTYPES);
         array *base = random_base(t);
         selection s;
@@ -657,7 +660,7 @@ VP_TEST(indices_at_the_edges_are_told_apart) {
 }
 
 VP_TEST(check_index_reports_the_first_bad_one) {
-    for (int round = 0; round < 1000; round++) {
+    for (int round = 0; round < rounds_of(1000); round++) {
         array *base = random_base(VP_U8);
         selection s;
         selection_init(&s, &base->view);
@@ -780,11 +783,11 @@ static void matmul_rounds(int rounds) {
     }
 }
 
-VP_TEST(matmul_takes_any_layout) { matmul_rounds(1500); }
+VP_TEST(matmul_takes_any_layout) { matmul_rounds(rounds_of(1500)); }
 
 VP_TEST(matmul_needs_no_library) {
     setenv("VP_BLAS", "off", 1);
-    matmul_rounds(1000);
+    matmul_rounds(rounds_of(1000));
 }
 
 VP_TEST(matmul_cuts_large_products) {
@@ -845,8 +848,8 @@ VP_TEST(matmul_is_the_same_on_every_thread) {
 static void all_rounds(const char *isa) {
     setenv("VP_ISA", isa, 1);
     setenv("VP_BLAS", "off", 1);
-    copy_rounds(500);
-    matmul_rounds(500);
+    copy_rounds(rounds_of(500));
+    matmul_rounds(rounds_of(500));
     test_find_lists_in_c_order();
     test_scans_run_left_to_right();
     test_gather_reads_what_indices_select();

@@ -147,6 +147,7 @@ VP_TEST(a_loop_that_reads_its_target) {
 /* An index out of bounds shows late; the loop overwrites part of what it has spoilt. */
 VP_TEST(a_loop_over_a_failed_array) {
     vp__test_threads(2);
+    vp_scope s = vp_begin();
     vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
     vp_array far = vp_let(vp_full(VP_I64, vp_shape(1), ROWS + 5));
     vp_put(r, vp_at(vp_range(0, 100)), vp_sum(vp_take(m, far, 0)));
@@ -164,6 +165,7 @@ VP_TEST(a_loop_over_a_failed_array) {
     VP_CHECK_ERROR(vp_wait(vp_let(vp_get(r, 7))), VP_ERR_INDEX, "out of bounds");
     VP_CHECK_OK(vp_read(vp_get(r, vp_range(8, 9)), &value, sizeof value));
     VP_CHECK_EQ(value, sum_of(8));
+    vp_end(s);
     vp_clear_error();
 }
 

@@ -393,6 +393,26 @@ vp__node *vp__bundle_take(vp__core *self) {
     return NULL;
 }
 
+/* Whether a core, another one each time, has nothing to do. */
+static bool is_somebody_idle(vp__core *core) {
+    core->random = core->random * 1664525u + 1013904223u;
+    const vp__core *other = vp__cores[(core->random >> 8) % (uint32_t)vp__placeable];
+    /* relaxed: a hint. */
+    return other != core && atomic_load_explicit(&other->ahead, memory_order_relaxed) == 0;
+}
+
+/* Whether a bundle is not to wait for more puts. Native code takes lanes that share an
+ * operand two at a time, so there should be an even number. What would keep somebody busy for
+ * a while is given to who is idle; looked at seldom, because others write what is looked at. */
+static bool is_full(vp__core *core, const vp__node *n) {
+    const bundle *b = n->payload;
+    const float cost = n->estimate * (float)vp__cost_factor(n->key);
+    if (b->lanes == b->most) return true;
+    if (cost >= (float)vp__tuning.bundle_ns) return b->lanes % 2 == 0;
+    const bool seldom = (b->lanes & (b->lanes - 1)) == 0;
+    return seldom && 4 * cost >= (float)vp__tuning.bundle_ns && is_somebody_idle(core);
+}
+
 /* An issuer that is far ahead of everybody does some of the work before it adds more. */
 static void keep_pace(vp__core *core) {
     if (vp__deque_size(&core->deque) <= 2 * vp__placeable) return;
@@ -422,13 +442,8 @@ bool vp__bundle_put(vp__recipe *recipe, vp__expr *const *leaves, const vp__expr 
     }
     add_lane(n, leaves, value, t, sequence);
     vp__count(&core->counters.bundled, 1);
-    const bundle *b = n->payload;
-    const float cost = n->estimate * (float)vp__cost_factor(n->key);
-    /* Native code takes lanes that share an operand two at a time. */
-    const bool full = b->lanes == b->most ||
-                      (cost >= (float)vp__tuning.bundle_ns && b->lanes % 2 == 0);
     core->streak_at = instructions_of(core);
-    if (!full) {
+    if (!is_full(core, n)) {
         /* release: whoever takes it sees the lane. */
         atomic_store_explicit(&core->bundle, n, memory_order_release);
         return true;
