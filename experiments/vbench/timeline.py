@@ -4,6 +4,7 @@ program on the net below, on one time axis. The first evaluation is in full colo
 after it is pale, and fills what the first leaves idle."""
 
 import math
+import re
 
 from . import svg
 from .figures import LONGEST, dict_of, is_time, list_of, text_of
@@ -104,9 +105,19 @@ def label_instructions(panels):
 
 
 def colours_of(names):
-    """A colour for each name, the same in all panels."""
-    distinct = dict.fromkeys(n for of_mode in names.values() for n in of_mode)
-    return {n: PALETTE[k % len(PALETTE)] for k, n in enumerate(distinct)}
+    """A colour for each name, the same in all panels; what was fused has the colour of one of
+    its parts."""
+    colours, used = {}, 0
+    for name in dict.fromkeys(n for of_mode in names.values() for n in of_mode):
+        part = next((other for other in colours if words_of(other) <= words_of(name)), None)
+        colours[name] = colours[part] if part else PALETTE[used % len(PALETTE)]
+        used += part is None
+    return colours
+
+
+def words_of(name):
+    """The operations of a name, and its number: {"abs", "fft", "2"} of "abs(fft) 2"."""
+    return set(re.findall(r"\w+", name))
 
 
 def draw_panel(picture, mode, panel, rows, names, colours, scale, top):

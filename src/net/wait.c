@@ -17,9 +17,11 @@
 
 enum { SPIN_NS = 20000, NAP_NS = 200000, IDLE_NS = 2000000 };
 
-/* Runs something; false if there was nothing. */
+/* Runs something; false if there was nothing. The oldest of what is queued here first: it is
+ * what those who wait mostly wait for. */
 static bool help(vp__core *core) {
-    vp__node *n = vp__core_find(core);
+    vp__node *n = vp__deque_steal(&core->deque);
+    if (!n) n = vp__core_find(core);
     if (!n) n = vp__bundle_take(core);
     if (n) vp__node_run(core, n);
     return n != NULL;
