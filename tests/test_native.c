@@ -308,8 +308,7 @@ static const vp__facts *specialised; /* what the code at hand relies on, or NULL
 
 static void describe(const problem *p) {
     static const char *const kinds[] = {"map", "rows", "chunk", "cols"};
-    static const char *const reads[] = {"run", "shared", "again", "row",
-                                        "plane"};
+    static const char *const reads[] = {"run", "shared", "again", "row", "plane"};
     vp__kernel_print(&p->kernel, stderr);
     fprintf(stderr, "form %s, %s", kinds[p->form.kind], vp__kernels_get()->isa);
     for (int i = 0; i < p->kernel.nleaves; i++)

@@ -63,7 +63,7 @@ VP_TEST(a_few_puts_are_not_gathered) {
 /* A3 of the paper: each iteration overwrites what the ones before it stored. */
 static void overwrite(int threads) {
     vp__test_threads(threads);
-    vp__tuning.bundle_ns = 500;
+    vp__tuning.bundle_ns = INT64_MAX / 4; /* until a bundle is full */
     vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
     double expected[ROWS];
     for (int i = 0; i < ROWS; i++) expected[i] = sum_of(ROWS - 2);
@@ -229,6 +229,30 @@ VP_TEST_TIMEOUT(forks_with_open_bundles, 60) {
         VP_CHECK_EQ(waitpid(child, &status, 0), child);
         VP_CHECK_EQ(status, 0);
     }
+}
+
+/* Stores that wait do not let a loop run away: the issuer helps at the limit. */
+VP_TEST(bundles_in_flight_are_bounded) {
+    vp__test_threads(2);
+    vp__tuning.max_nodes = 20;
+    vp__tuning.bundle_ns = INT64_MAX / 4;
+    vp__gate gate;
+    vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(LARGE)));
+    vp_array ones = vp_let(vp_ones(VP_F64, vp_shape(LARGE - 1)));
+    VP_CHECK_OK(vp_sync());
+    vp_put(r, vp_at(vp_range(0, LARGE - 1)), VP_GATED(ones, &gate));
+    vp__test_opener opener;
+    vp__test_open_later(&opener, &gate, 100);
+    int64_t most = 0;
+    for (int turn = 0; turn < 40; turn++) {
+        sum_rows(r, m, 0, ROWS);
+        const int64_t now = VP_STAT(in_flight);
+        if (!atomic_load(&opener.opened) && now > most) most = now;
+    }
+    vp__test_join(&opener);
+    VP_CHECK_LE(most, 30);
+    VP_CHECK_GT(VP_STAT(limit_waits), 0);
+    VP_CHECK_VALUES(vp_get(r, vp_range(ROWS - 1, ROWS + 1)), sum_of(ROWS - 1), 1);
 }
 
 VP_TEST(nothing_is_left_of_bundles) {

@@ -137,7 +137,8 @@ static void *start_workers(void *unused) {
  * them: the child finds none, and the lock free. */
 VP_TEST(another_thread_starts_workers) {
 #if defined(__SANITIZE_THREAD__)
-    VP_SKIP("in a child the thread sanitizer confuses new threads with those of the parent");
+    VP_SKIP(
+        "in a child the thread sanitizer confuses new threads with those of the parent");
 #endif
     vp__test_threads(2);
     vp_sync(); /* which makes the processor ready for forks */

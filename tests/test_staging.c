@@ -355,9 +355,7 @@ VP_TEST(two_threads_while_stages_change) {
  * leak checker, which asks here, would call that lost, and rightly: nobody can give it back. */
 static bool in_forked_child;
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
-int __lsan_is_turned_off(void) {
-    return in_forked_child;
-}
+int __lsan_is_turned_off(void) { return in_forked_child; }
 
 VP_TEST(a_fork_in_the_middle_of_a_compile) {
     need_compiler();

@@ -93,8 +93,7 @@ vp_expr vp__fourier(int what, const char *where, vp_operand x, int axis,
     if (!late && what != VP__IRFFT)
         return vp__give(vp__build_transform(e, &p, result, dims, where));
     vp__value v;
-    vp__library_issue(&p, result, 1, &e, ndim, late ? NULL : dims, name, where,
-                      &v);
+    vp__library_issue(&p, result, 1, &e, ndim, late ? NULL : dims, name, where, &v);
     return vp__give(vp__value_expr(&v, where));
 }
 

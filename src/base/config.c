@@ -152,8 +152,8 @@ static void read_debug(vp__config *out) {
 }
 
 static unsigned read_without(void) {
-    static const char *const names[] = {
-        "fusion", "sizes", "renaming", "continuation", "stealing", "inline", "bundles"};
+    static const char *const names[] = {"fusion",   "sizes",  "renaming", "continuation",
+                                        "stealing", "inline", "bundles"};
     enum { NAMES = sizeof names / sizeof *names };
     unsigned found = 0;
     const char *value = value_of("VP_WITHOUT");

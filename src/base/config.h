@@ -30,7 +30,7 @@ enum {
     VP__WITHOUT_CONTINUATION = 8, /* what a node makes ready goes through a queue */
     VP__WITHOUT_STEALING = 16,    /* a core does what is queued there and nothing else */
     VP__WITHOUT_INLINE = 32,      /* nothing runs on the caller at once */
-    VP__WITHOUT_BUNDLES = 64,     /* every iteration of a loop is a node, or runs at once */
+    VP__WITHOUT_BUNDLES = 64, /* every iteration of a loop is a node, or runs at once */
 };
 
 typedef struct {

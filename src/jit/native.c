@@ -423,9 +423,9 @@ static vp__code want_any(vp__native *n, const vp__facts *facts) {
 }
 
 /* The modes for tests. */
-__attribute__((noinline)) static vp__code
-want_in_mode(vp__native *n, int mode, int runs, vp__tell_facts tell_facts,
-             const void *context) {
+__attribute__((noinline)) static vp__code want_in_mode(vp__native *n, int mode, int runs,
+                                                       vp__tell_facts tell_facts,
+                                                       const void *context) {
     vp__facts facts;
     const bool told = mode != VP__JIT_NATIVE && tell_facts && tell_facts(&facts, context);
     const vp__code code = mode == VP__JIT_MIXED ? want_any(n, told ? &facts : NULL)

@@ -67,7 +67,8 @@ static void find_read_again(const vp__plan *p, const nest *n, vp__form *form) {
     if (!memchr(form->read, VP__READ_SHARED, (size_t)p->nleaves)) return;
     for (int o = 0; o < out; o++) {
         uint8_t *read = &form->read[operand[o].value];
-        if (*read == VP__READ_RUN && stride_along(p, o, n->z) == 0) *read = VP__READ_AGAIN;
+        if (*read == VP__READ_RUN && stride_along(p, o, n->z) == 0)
+            *read = VP__READ_AGAIN;
     }
 }
 
@@ -161,15 +162,15 @@ bool vp__plan_direct(vp__plan *p, const vp__exec_args *args, const vp__space *l,
     const vp__kernel *k = args->kernel;
     nest n;
     vp__form form;
-    if (!vp__native_is_worth(args->cost, args->repeats) || (p->bare && k->reduce < 0)) return false;
+    if (!vp__native_is_worth(args->cost, args->repeats) || (p->bare && k->reduce < 0))
+        return false;
     if (!find_nest(p, k, l, &n) || !find_reads(p, &n, &form)) return false;
     /* A few long reductions have to be cut along their numbers. */
     const bool chunks = n.kind == VP__FORM_ROWS && p->numbers / 2 >= piece_elements;
     if (chunks) form.kind = VP__FORM_CHUNK;
     const bool whole = !chunks && n.kind != VP__FORM_STATE;
-    p->code =
-        vp__native_want(k, &form, args->cost, args->repeats, tell_direct,
-                        &(direct_run){p, k, &n, piece_elements, whole});
+    p->code = vp__native_want(k, &form, args->cost, args->repeats, tell_direct,
+                              &(direct_run){p, k, &n, piece_elements, whole});
     p->native = p->code.fn;
     p->nest[0] = n.x;
     p->nest[1] = n.y;

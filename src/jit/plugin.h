@@ -30,9 +30,9 @@ typedef enum {
 typedef enum {
     VP__READ_RUN,    /* contiguous along x */
     VP__READ_SHARED, /* the same, and one run for all y: rows read it together */
-    VP__READ_AGAIN,  /* a run for each y, the same ones for all z: planes read it together */
-    VP__READ_ROW,    /* one element for all x */
-    VP__READ_PLANE,  /* one element for all x and y */
+    VP__READ_AGAIN, /* a run for each y, the same ones for all z: planes read it together */
+    VP__READ_ROW,   /* one element for all x */
+    VP__READ_PLANE, /* one element for all x and y */
     VP__NREADS
 } vp__form_read;
 

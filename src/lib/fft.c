@@ -238,12 +238,12 @@ void vp__lib_fft(const vp__fft_plan *p, const vp__view *out, const vp__view *in,
                 vp__fft_run(p, &lanes);
             }
             for (int64_t k = 0; k < some && r.complex; k++)
-                magnitude(result + k * (r.out ? r.out : out_lane), numbers + k * r.complex,
-                          NULL, NULL, p->outputs);
+                magnitude(result + k * (r.out ? r.out : out_lane),
+                          numbers + k * r.complex, NULL, NULL, p->outputs);
             if (r.out) {
-                vp__plane plane = {to,       scattered,          p->outputs,
-                                   some,     out->strides[axis], out_lane,
-                                   out_size, r.out};
+                vp__plane plane = {
+                    to,       scattered, p->outputs, some, out->strides[axis],
+                    out_lane, out_size,  r.out};
                 vp__move_plane(&plane, out_size);
             }
         }

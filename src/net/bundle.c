@@ -129,8 +129,7 @@ static void fail(vp__node *n, const bundle *b, lane *l, vp__error *error) {
 static void compute_one(vp__node *n, const bundle *b, int i, vp__core *core) {
     lane *l = lane_of(b, i);
     char *out = b->room ? b->room + i * b->value_bytes : l->to;
-    vp__error *error =
-        vp__recipe_run(b->recipe, l->data, out, !b->room, core, n->where);
+    vp__error *error = vp__recipe_run(b->recipe, l->data, out, !b->room, core, n->where);
     if (error) fail(n, b, l, error);
 }
 
@@ -141,10 +140,9 @@ static bool compute_together(vp__node *n, const bundle *b, vp__core *core) {
     if (!b->room && !is_apart(n, b, p.to)) return false;
     const lane *first = lane_of(b, 0);
     vp__error *error;
-    if (!vp__recipe_run_lanes(b->recipe, b->lanes, first->data, p.leaf,
-                              b->room ? b->room : first->to,
-                              b->room ? b->value_bytes : p.to, !b->room, core, n->where,
-                              &error))
+    if (!vp__recipe_run_lanes(
+            b->recipe, b->lanes, first->data, p.leaf, b->room ? b->room : first->to,
+            b->room ? b->value_bytes : p.to, !b->room, core, n->where, &error))
         return false;
     if (error) vp__node_fail(n, error);
     return true;
@@ -398,7 +396,8 @@ static bool is_somebody_idle(vp__core *core) {
     core->random = core->random * 1664525u + 1013904223u;
     const vp__core *other = vp__cores[(core->random >> 8) % (uint32_t)vp__placeable];
     /* relaxed: a hint. */
-    return other != core && atomic_load_explicit(&other->ahead, memory_order_relaxed) == 0;
+    return other != core &&
+           atomic_load_explicit(&other->ahead, memory_order_relaxed) == 0;
 }
 
 /* Whether a bundle is not to wait for more puts. Native code takes lanes that share an
@@ -428,14 +427,15 @@ bool vp__bundle_put(vp__recipe *recipe, vp__expr *const *leaves, const vp__expr 
     /* acquire: as in vp__bundle_push. */
     vp__node *n = atomic_exchange_explicit(&core->bundle, NULL, memory_order_acquire);
     uint64_t sequence = 0;
-    if (n && !(is_like(n, recipe, t, s, fits) &&
-               add_reads(n, leaves, recipe->seg.nleaves) &&
-               extend_write(n, region, &sequence))) {
+    if (n &&
+        !(is_like(n, recipe, t, s, fits) && add_reads(n, leaves, recipe->seg.nleaves) &&
+          extend_write(n, region, &sequence))) {
         push(core, n);
         keep_pace(core);
         n = NULL;
     }
     if (!n) {
+        vp__admit(0);
         n = open_bundle(core, recipe, leaves, value, t, s, region, fits);
         if (!n) return false;
         sequence = n->write_sequence;

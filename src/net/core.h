@@ -25,7 +25,8 @@ enum { VP__MAX_CORES = 4096, VP__CORE_RECIPES = 32 };
 /* What happened, per core, added up when somebody asks. Plain counters of one writer. */
 typedef struct {
     _Atomic uint64_t issued, inlined, executed, pieces, steals, split, renamed,
-        waited_store, completed, kernels, elements, late_sizes, limit_waits, moved, bundled;
+        waited_store, completed, kernels, elements, late_sizes, limit_waits, moved,
+        bundled;
 } vp__counters;
 
 typedef struct vp__core {

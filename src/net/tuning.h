@@ -12,8 +12,9 @@ typedef struct {
     int64_t inline_ns; /* ready segments up to this cost run on the caller */
     int64_t busy_ns;   /* unstarted work that makes a core busy: see vp__issue_is_tiny */
     int64_t queued;    /* ready nodes of an issuer before it does one for each it adds */
-    int64_t bundle_ns; /* work of a bundle; a single put of a bundle takes less than half */
-    int bundle_after;  /* puts of one form in a row before they are bundled */
+    int64_t
+        bundle_ns; /* work of a bundle; a single put of a bundle takes less than half */
+    int bundle_after;        /* puts of one form in a row before they are bundled */
     int64_t inline_elements; /* likewise library work up to this size */
     int64_t piece_ns;        /* a piece of a big node should take about this long */
     int64_t flat_grain; /* pieces of flat parts are multiples of this many elements */

@@ -70,8 +70,8 @@ static inline vp__vec_F64 vp__own_sin(vp__vec_F64 x) {
 /* With k pi below x and r = (k + 1/2) pi - x, cos(x) is sin(r) for even k, else -sin(r). */
 static inline vp__vec_F64 vp__own_cos(vp__vec_F64 x) {
     const vp__vec_F64 a = VP__CAPPED_F64(x, VP__COS_LIMIT_F64);
-    const vp__vec_F64 shifted = VP__FMA_DOWN_F64(a, VP__ALL_F64(VP__SIN_PER_PI),
-                                                 VP__ALL_F64(0x1p52 * 0x1p-64));
+    const vp__vec_F64 shifted =
+        VP__FMA_DOWN_F64(a, VP__ALL_F64(VP__SIN_PER_PI), VP__ALL_F64(0x1p52 * 0x1p-64));
     const vp__vec_F64 m = shifted - (0x1p52 - 0.5) * 0x1p-64, r = vp__pi_less_F64(m, a);
     const vp__bits_F64 odd = (vp__bits_F64)shifted << 63;
     const vp__vec_F64 y = (vp__vec_F64)((vp__bits_F64)vp__sin_reduced_F64(r) ^ odd);

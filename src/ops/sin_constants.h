@@ -8,7 +8,7 @@
 
 /* Multiples of pi are counted in units of 2^-64, so that what is compared with the square of
  * the remainder has the right scale. */
-#define VP__SIN_WHOLE (0x1.8p52 * 0x1p-64)  /* leaves a rounded count in the low bits */
+#define VP__SIN_WHOLE (0x1.8p52 * 0x1p-64)   /* leaves a rounded count in the low bits */
 #define VP__SIN_PER_PI 0x1.45f306dc9c883p-66 /* 1 / pi */
 /* The largest argument of the vector code: beside it lies a multiple of pi, so that whatever
  * is cut down to it is found doubtful. */

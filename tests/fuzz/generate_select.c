@@ -387,8 +387,7 @@ bool fuzz_step_loop(fuzz_gen *g) {
     const vp_dtype t = (vp_dtype)to.dtype;
     if (to.late || to.bad || to.ndim == 0 || to.dims[0] == 0) return false;
     int a = fuzz_pick(g, FUZZ_ARRAY);
-    if (a < 0 || g->v[a].dtype != t || g->v[a].late || g->v[a].bad ||
-        g->v[a].ndim == 0) {
+    if (a < 0 || g->v[a].dtype != t || g->v[a].late || g->v[a].bad || g->v[a].ndim == 0) {
         const fuzz_shape s = {.ndim = 2,
                               .dims = {1 + fuzz_below(&g->r, 9), g->palette[0]}};
         a = fuzz_make(g, FUZZ_ARRAY, t, &s);
@@ -403,8 +402,8 @@ bool fuzz_step_loop(fuzz_gen *g) {
     int times = 2 + fuzz_below(&g->r, 14);
     for (int i = 0; i < times && g->p->count < FUZZ_MAX - 24; i++) {
         choice c = {.count = 1, .result = row};
-        c.item[0] = (fuzz_item){
-            .kind = VP__SEL_INDEX, .step = 1, .start = i % from.dims[0]};
+        c.item[0] =
+            (fuzz_item){.kind = VP__SEL_INDEX, .step = 1, .start = i % from.dims[0]};
         add_get(g, (fuzz_operand){.kind = VP__IN_ARRAY, .var = (int16_t)a}, false, &c);
         fuzz_define(g, t, &row);
         if (squares) {

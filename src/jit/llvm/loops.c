@@ -337,8 +337,8 @@ static bool begin_own_sin(vp__emitter *e) {
 static void end_own_sin(vp__emitter *e, const vp__operands *o) {
     LLVMValueRef doubt = LLVMBuildLoad2(e->builder, vp__emit_i64(e), e->doubt, "");
     vp__branch again;
-    vp__branch_begin(
-        e, &again, LLVMBuildICmp(e->builder, LLVMIntNE, doubt, vp__emit_zero(e), ""));
+    vp__branch_begin(e, &again,
+                     LLVMBuildICmp(e->builder, LLVMIntNE, doubt, vp__emit_zero(e), ""));
     e->own_sin = false;
     vp__stages_find(e);
     emit_form(e, o);

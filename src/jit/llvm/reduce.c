@@ -251,6 +251,11 @@ static bool is_fixed(const vp__emitter *e, int leaf) {
     return e->form->read[leaf] == VP__READ_ROW || e->form->read[leaf] == VP__READ_PLANE;
 }
 
+/* What the leaves are at the moment. */
+static void copy_leaves(const vp__emitter *e, vp__lanes *to) {
+    for (int i = 0; i < e->ir->nleaves; i++) to[i] = e->value[i];
+}
+
 static void group_values(vp__emitter *e, const row_group *g, LLVMValueRef x,
                          LLVMValueRef mask, LLVMValueRef *value) {
     vp__lanes first[ROWS][VP__KERNEL_LEAVES]; /* what the first plane has loaded */
@@ -264,7 +269,7 @@ static void group_values(vp__emitter *e, const row_group *g, LLVMValueRef x,
                 e->value[i] = first[row][i];
         }
         value[j] = vp__emit_value(e, e->ir->value).re;
-        if (j < g->rows) memcpy(first[row], e->value, sizeof first[row]);
+        if (j < g->rows) copy_leaves(e, first[row]);
     }
 }
 
@@ -387,11 +392,11 @@ static void emit_groups(vp__emitter *e, const vp__operands *o, int rows, int pla
     for (int p = 0; p < planes; p++) {
         plane[p] = z.i;
         if (planes > 1)
-            plane[p] = vp__emit_least(
-                e, LLVMBuildAdd(b, z.i, vp__emit_int(e, p), ""), last_z);
+            plane[p] =
+                vp__emit_least(e, LLVMBuildAdd(b, z.i, vp__emit_int(e, p), ""), last_z);
         vp__operands_go_to(e, o, NULL, plane[p], g.at[0]);
         vp__emit_fixed(e, g.at[0], VP__READ_PLANE);
-        memcpy(fixed[p], e->value, sizeof fixed[p]);
+        copy_leaves(e, fixed[p]);
     }
     vp__loop_begin(e, &y, vp__emit_zero(e), o->y, rows, 0, NULL);
     for (int j = 0; j < g.n; j++) {

@@ -34,13 +34,14 @@ LLVMValueRef vp__emit_sin(vp__emitter *e, LLVMValueRef x) {
     LLVMValueRef bits = LLVMBuildBitCast(b, x, whole, "");
     LLVMValueRef top = vp__emit_constant(e, VP_U64, UINT64_C(1) << 63);
     LLVMValueRef sign = LLVMBuildAnd(b, bits, top, "");
-    LLVMValueRef magnitude = LLVMBuildBitCast(b, LLVMBuildXor(b, bits, sign, ""), real, "");
+    LLVMValueRef magnitude =
+        LLVMBuildBitCast(b, LLVMBuildXor(b, bits, sign, ""), real, "");
     LLVMValueRef limit = number(e, VP__SIN_LIMIT);
     /* The limit for NaN. */
-    LLVMValueRef a =
-        LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOLT, magnitude, limit, ""), magnitude,
-                        limit, "");
-    LLVMValueRef shifted = multiply_add(e, a, number(e, VP__SIN_PER_PI), number(e, VP__SIN_WHOLE));
+    LLVMValueRef a = LLVMBuildSelect(
+        b, LLVMBuildFCmp(b, LLVMRealOLT, magnitude, limit, ""), magnitude, limit, "");
+    LLVMValueRef shifted =
+        multiply_add(e, a, number(e, VP__SIN_PER_PI), number(e, VP__SIN_WHOLE));
     LLVMValueRef m = LLVMBuildFSub(b, shifted, number(e, VP__SIN_WHOLE), "");
     LLVMValueRef r = multiply_add(e, m, number(e, -VP__PI_HIGH), a);
     r = multiply_add(e, m, number(e, -VP__PI_LOW), r);
