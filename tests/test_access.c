@@ -306,37 +306,6 @@ VP_TEST(disjoint_writers_share_a_group) {
     VP_CHECK_EQ(in_use(), base);
 }
 
-/* With so many groups alive that an access stands for all of them: one that reads in two
- * places waits for those before it, and not for itself. */
-VP_TEST(a_barrier_is_no_obstacle_to_itself) {
-    vp__log log;
-    vp__log_init(&log);
-    int64_t base = in_use();
-    enum { MOST = 100 };
-    vp__group *group[MOST];
-    int waits, groups = 0, before = 0;
-    do {
-        before = log.live;
-        group[groups] = enter(&log, groups % 2, 0, 8, &waits);
-        groups++;
-    } while (log.live > before && groups < MOST);
-    VP_CHECK_LT(groups, MOST);
-    VP_CHECK_EQ(log.live, 1); /* the last one is a barrier */
-    while (log.live > 1 || groups % 2 == 0) VP_FAIL("the barrier is a read");
-    int who, own = 0;
-    vp__region r = interval(0, 8);
-    vp__group *again = vp__log_enter(&log, false, &r, &waits, 1, &own);
-    VP_CHECK_EQ(again, group[groups - 1]);
-    VP_CHECK_EQ(own, 0);
-    vp__group *other = vp__log_enter(&log, false, &r, &who, 1, &own);
-    VP_CHECK_EQ(own, 1); /* anybody else waits for it */
-    for (int i = 0; i < groups; i++) finish(group[i]);
-    VP_CHECK_EQ(finish(again), 1);
-    VP_CHECK_EQ(finish(other), 0);
-    vp__log_deinit(&log);
-    VP_CHECK_EQ(in_use(), base);
-}
-
 VP_TEST(what_has_finished_is_forgotten) {
     vp__log log;
     vp__log_init(&log);

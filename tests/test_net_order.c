@@ -6,7 +6,37 @@
  */
 #include <stdlib.h>
 
+#include "net/tuning.h"
 #include "tests/net_support.h"
+
+/* So many accesses of one array are pending that groups of them are shared: who reads it in two
+ * places waits for those before it, and not for itself. */
+static void read_twice(int pending, bool backwards) {
+    vp__gate gate;
+    vp_scope s = vp_begin();
+    vp_array x = vp__test_counting(100), one = vp_let(vp_ones(VP_F64, vp_shape(1)));
+    VP_CHECK_OK(vp_sync());
+    vp_put(x, vp_at(vp_range(99, 100)), VP_GATED(one, &gate));
+    for (int i = 0; i < pending; i++)
+        vp_put(x, vp_at(50 + i % 20), vp_sum(vp_get(x, vp_range(99, 100))));
+    vp_expr low = vp_get(x, vp_range(99, 100)), high = vp_get(x, vp_range(0, 2));
+    vp_array y = vp_let(backwards ? vp_add(high, low) : vp_add(low, high));
+    vp_array z = vp_let(vp_add(vp_get(x, vp_range(49, 52)), vp_get(x, vp_range(0, 3))));
+    vp__gate_open(&gate);
+    VP_CHECK_VALUES(y, 1, 2);
+    VP_CHECK_VALUES(z, 49, pending > 0 ? 2 : 51, pending > 1 ? 3 : 53);
+    vp_end(s);
+}
+
+VP_TEST(who_reads_twice_does_not_wait_for_itself) {
+    vp__test_threads(2);
+    vp__tuning.inline_ns = 0;
+    vp__tuning.copy_bytes = 0;
+    for (int pending = 0; pending < 40; pending++) {
+        read_twice(pending, false);
+        read_twice(pending, true);
+    }
+}
 
 VP_TEST(issue_does_not_wait) {
     vp__gate gate;

@@ -139,7 +139,6 @@ static vp__group *group_new(vp__log *log) {
     atomic_init(&g->waiters, NULL);
     atomic_init(&g->owners, 2);
     g->open = true;
-    g->barrier_of = NULL;
     g->reads = g->writes = vp__region_none();
     return g;
 }
@@ -195,19 +194,6 @@ static vp__group *join_readers(vp__log *log, const vp__region *region, void *who
     return g;
 }
 
-/* A read of one whose earlier read became the barrier: all that either has to wait for it
- * waits for already, and to wait for the barrier would be to wait for itself. */
-static vp__group *join_own_barrier(vp__log *log, const vp__region *region,
-                                   const void *who) {
-    vp__group *g = log->newest;
-    if (!g || !who || g->barrier_of != who || !g->open) return NULL;
-    vp__region_add(&g->reads, region);
-    /* relaxed: as above. */
-    atomic_fetch_add_explicit(&g->pending, 1, memory_order_relaxed);
-    log->sequence++;
-    return g;
-}
-
 vp__group *vp__log_enter(vp__log *log, bool write, const vp__region *region, void *who,
                          int what, int *waits) {
     return vp__log_enter_own(log, write, region, who, what, NULL, waits);
@@ -217,7 +203,6 @@ vp__group *vp__log_enter_own(vp__log *log, bool write, const vp__region *region,
                              void *who, int what, vp__waiter *own, int *waits) {
     if (!write) {
         vp__group *readers = join_readers(log, region, who, what, own, waits);
-        if (!readers) readers = join_own_barrier(log, region, who);
         if (readers) return readers;
     }
     prune(log);
@@ -259,7 +244,6 @@ vp__group *vp__log_enter_own(vp__log *log, bool write, const vp__region *region,
         log->newest = g;
         set_live(log, barrier ? 1 : live(log) + 1);
     }
-    g->barrier_of = barrier ? who : NULL;
     if (barrier)
         g->writes = hull;
     else

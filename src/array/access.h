@@ -49,7 +49,6 @@ typedef struct vp__group {
     _Atomic int owners;       /* the log while listed, the members while unfinished */
     bool embedded;            /* lives in its storage, not freed alone */
     bool open;                /* may be joined; guarded by the log's lock, as all below */
-    const void *barrier_of;   /* who stands for all before it, while nobody has joined */
     vp__region reads, writes; /* hulls */
     struct vp__group *older;
 } vp__group;
@@ -65,7 +64,9 @@ typedef struct {
 
 /* Everything below needs the lock that guards the log, unless it says otherwise. */
 
-/* Enters an access. For each group it must wait for, a waiter (who, what) is attached and
+/* Enters an access. Whoever reads one storage in several places enters them as one: of two
+ * accesses the second might have to wait for the group that the first has joined. For each
+ * group it must wait for, a waiter (who, what) is attached and
  * counted in *waits; the count may be signalled before this returns. Returns the group to
  * finish when the access is over, or NULL without memory (nothing entered). */
 vp__group *vp__log_enter(vp__log *log, bool write, const vp__region *region, void *who,

@@ -110,24 +110,48 @@ int vp__node_attached(vp__node *n, vp__wait what, int waits, int marks) {
     return left;
 }
 
-/* Enters the reads; returns how many signals of them the node has to wait for, and leaves the
- * counter as it is. Tells whether every input has its size and its place. */
+/* The input before this one that reads the same storage, or NULL. */
+static const vp__input *same_storage(const vp__node *n, const vp__input *in) {
+    for (const vp__input *other = n->in; other < in; other++)
+        if (other->storage == in->storage) return other;
+    return NULL;
+}
+
+/* What the node reads of an input's storage, there and in the inputs after it. */
+static vp__region all_of_storage(const vp__node *n, const vp__input *in) {
+    vp__region all = in->region;
+    for (const vp__input *other = in + 1; other < n->in + n->ninputs; other++)
+        if (other->storage == in->storage) vp__region_add(&all, &other->region);
+    return all;
+}
+
+/* Enters the reads, one for each storage; returns how many signals of them the node has to
+ * wait for, and leaves the counter as it is. Tells whether every input has its size and its
+ * place. */
 __attribute__((flatten)) static int enter_reads(vp__node *n, bool *configured) {
     int waits = 0;
     *configured = true;
     for (vp__input *in = n->in, *end = in + n->ninputs; in < end; in++) {
         vp__late *late = in->storage->late;
         if (late && !vp__waitlist_is_closed(&late->configured)) *configured = false;
-        vp__spin_lock(&in->storage->lock);
-        in->sequence = in->storage->log.sequence;
-        int before = waits;
-        in->group = vp__log_enter_own(&in->storage->log, false, &in->region, n,
-                                      VP__WAIT_INPUT, waits ? NULL : &n->waiter, &waits);
-        if (waits > before) /* where its input will be */
-            n->home = atomic_load_explicit(&in->storage->home, memory_order_relaxed);
-        vp__spin_unlock(&in->storage->lock);
+        const vp__input *same = in > n->in ? same_storage(n, in) : NULL;
+        if (same) {
+            in->group = NULL; /* the other one's does */
+            in->sequence = same->sequence;
+        } else {
+            const vp__region all = end - in > 1 ? all_of_storage(n, in) : in->region;
+            vp__spin_lock(&in->storage->lock);
+            in->sequence = in->storage->log.sequence;
+            int before = waits;
+            in->group =
+                vp__log_enter_own(&in->storage->log, false, &all, n, VP__WAIT_INPUT,
+                                  waits ? NULL : &n->waiter, &waits);
+            if (waits > before) /* where its input will be */
+                n->home = atomic_load_explicit(&in->storage->home, memory_order_relaxed);
+            vp__spin_unlock(&in->storage->lock);
+            if (!in->group) vp__node_fail(n, vp__node_no_memory(n));
+        }
         if (in->captured) vp__storage_uncapture(in->storage);
-        if (!in->group) vp__node_fail(n, vp__node_no_memory(n));
     }
     return waits;
 }

@@ -117,8 +117,8 @@ void vp__node_computed(vp__core *core, vp__node *n) {
 }
 
 /* Hands tickets for the other pieces to whoever is idle. */
-static void offer_pieces(vp__core *core, vp__node *n) {
-    int64_t tickets = n->pieces - 1;
+static void offer_pieces(vp__core *core, vp__node *n, int64_t pieces) {
+    int64_t tickets = pieces - 1;
     if (tickets > vp__placeable - 1) tickets = vp__placeable - 1;
     if (tickets <= 0) return;
     atomic_fetch_add_explicit(&n->refs, (int)tickets, memory_order_relaxed);
@@ -167,9 +167,10 @@ static bool run_phase(vp__core *core, vp__node *n) {
      * takes a piece; a late taker of the phase before finds the counter used up, or takes
      * a piece of this phase like anyone else. */
     atomic_fetch_add_explicit(&n->refs, 1, memory_order_relaxed);
-    atomic_store_explicit(&n->pieces_left, n->pieces, memory_order_relaxed);
-    atomic_store_explicit(&n->next_piece, n->pieces, memory_order_release);
-    offer_pieces(core, n);
+    const int64_t pieces = n->pieces; /* others may be in the next phase soon */
+    atomic_store_explicit(&n->pieces_left, pieces, memory_order_relaxed);
+    atomic_store_explicit(&n->next_piece, pieces, memory_order_release);
+    offer_pieces(core, n, pieces);
     bool last = run_pieces(core, n);
     vp__node_unref(n);
     return last;
