@@ -230,9 +230,7 @@ static bool add_read(vp__node *n, const vp__expr *leaf) {
     vp__storage *s = leaf->storage;
     const vp__region region = vp__region_of(leaf->offset, leaf->ndim, leaf->dims,
                                             leaf->strides, vp__dtype[leaf->dtype].size);
-    if (s == n->result ||
-        atomic_load_explicit(&s->poison, memory_order_acquire)) /* settle it one by one */
-        return false;
+    if (s == n->result) return false;
     vp__input *in = n->in, *end = in + n->ninputs;
     while (in < end && in->storage != s) in++;
     if (in == end && n->ninputs == READS) return false;
@@ -248,7 +246,9 @@ static bool add_read(vp__node *n, const vp__expr *leaf) {
         *in = (vp__input){.storage = s, .group = g};
         n->ninputs++;
     }
-    return true;
+    /* What failed goes its own way. Asked only now, when all that was written before is over:
+     * acquire, and the log's lock, order the answer after it. */
+    return !atomic_load_explicit(&s->poison, memory_order_acquire);
 }
 
 static bool add_reads(vp__node *n, vp__expr *const *leaves, int count) {
