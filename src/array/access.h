@@ -64,11 +64,11 @@ typedef struct {
 
 /* Everything below needs the lock that guards the log, unless it says otherwise. */
 
-/* Enters an access. Whoever reads one storage in several places enters them as one: of two
- * accesses the second might have to wait for the group that the first has joined. For each
- * group it must wait for, a waiter (who, what) is attached and
+/* Enters an access. For each group it must wait for, a waiter (who, what) is attached and
  * counted in *waits; the count may be signalled before this returns. Returns the group to
- * finish when the access is over, or NULL without memory (nothing entered). */
+ * finish when the access is over, or NULL without memory (nothing entered).
+ * Whoever reads one storage in several places enters them as one: of two accesses the second
+ * might have to wait for the group that the first has joined. */
 vp__group *vp__log_enter(vp__log *log, bool write, const vp__region *region, void *who,
                          int what, int *waits);
 
