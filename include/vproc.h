@@ -930,7 +930,8 @@ VP_API vp_dtype vp__dtype_of(const char *where, vp_operand x);
 
 /* --- Errors and the processor itself ------------------------------------------------------------ */
 
-/* The calling thread's last error and its message; VP_OK and "" when there was none. */
+/* The calling thread's last error and its message; VP_OK and "" when there was none. The
+ * message stays valid until the thread's next error or vp_clear_error. */
 VP_API vp_status vp_error(void);
 VP_API const char *vp_message(void);
 VP_API void vp_clear_error(void);

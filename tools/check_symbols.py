@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The shared library exports exactly what vproc.h declares with VP_API.
+"""The shared library exports exactly what vproc.h declares with VP_API, and programs can
+open it at run time.
 
     tools/check_symbols.py build/libvproc.so
 
@@ -11,6 +12,10 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+
+# glibc keeps 1664 bytes of static thread-local memory for all libraries opened at run time
+# together; a Python process has opened a dozen before it comes to us.
+MOST_THREAD_LOCAL = 512
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -37,6 +42,14 @@ def declared():
     return public, unmarked - public
 
 
+def thread_local_bytes(library):
+    """The size of the thread-local segment, 0 without one."""
+    sizes = [int(line.split()[5], 16)
+             for line in output_of("readelf", "-lW", library).splitlines()
+             if line.split()[:1] == ["TLS"]]
+    return sum(sizes)
+
+
 def main():
     library = sys.argv[1] if len(sys.argv) > 1 else str(ROOT / "build" / "libvproc.so")
     exported = {line.split()[-1].split("@")[0]
@@ -47,6 +60,10 @@ def main():
                  for name in sorted(public - exported)]
     mistakes += [f"{name}: exported by {library}, not declared in vproc.h"
                  for name in sorted(exported - public)]
+    size = thread_local_bytes(library)
+    if size > MOST_THREAD_LOCAL:
+        mistakes.append(f"{library}: {size} bytes are thread-local, more than "
+                        f"{MOST_THREAD_LOCAL}: dlopen may fail")
     print("\n".join(mistakes or [f"exported symbols: {len(public)}, as vproc.h declares"]))
     return 1 if mistakes else 0
 

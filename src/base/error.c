@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/error.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,21 +57,32 @@ void vp__error_release(vp__error *e) {
         free(e);
 }
 
-static _Thread_local struct {
-    vp_status status;
-    char message[1024];
-} last;
+/* A pointer and no buffer for the text: a library that others open at run time has only a
+ * few hundred bytes of fast thread-local memory to share with everybody else's. */
+static _Thread_local vp__error *last __attribute__((tls_model("initial-exec")));
+static pthread_key_t leaving;
+static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
 
-void vp__error_remember(const vp__error *e) {
-    last.status = e->status;
-    snprintf(last.message, sizeof last.message, "%s", e->message);
+static void leave(void *e) {
+    last = NULL;
+    vp__error_release(e);
 }
+
+static void make_key(void) { pthread_key_create(&leaving, leave); }
+
+static void set_last(vp__error *e) {
+    pthread_once(&leaving_once, make_key);
+    pthread_setspecific(leaving, e);
+    vp__error_release(last);
+    last = e;
+}
+
+void vp__error_remember(vp__error *e) { set_last(vp__error_retain(e)); }
 
 void vp__error_forget(void) {
-    last.status = VP_OK;
-    last.message[0] = 0;
+    if (last) set_last(NULL);
 }
 
-vp_status vp_error(void) { return last.status; }
+vp_status vp_error(void) { return last ? last->status : VP_OK; }
 
-const char *vp_message(void) { return last.message; }
+const char *vp_message(void) { return last ? last->message : ""; }

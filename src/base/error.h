@@ -30,7 +30,7 @@ vp__error *vp__error_retain(vp__error *e);
 void vp__error_release(vp__error *e); /* NULL is fine */
 
 /* The calling thread's last error, as vp_message() shows it. */
-void vp__error_remember(const vp__error *e);
+void vp__error_remember(vp__error *e); /* takes a reference of its own */
 void vp__error_forget(void);
 
 #endif
