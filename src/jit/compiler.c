@@ -32,14 +32,14 @@ static const vp__machine *target_of(void) {
         const char *isa;
         vp__machine target;
     } known[] = {
-        {"avx512", {X86, "x86-64-v4", "", 64, true}},
-        {"avx512", {X86, "x86-64-v4", "", 64, false}},
-        {"avx2", {X86, "x86-64-v3", "", 32, true}},
-        {"avx2", {X86, "x86-64-v3", "", 32, false}},
+        {"avx512", {X86, "x86-64-v4", "", 64, true, true}},
+        {"avx512", {X86, "x86-64-v4", "", 64, true, false}},
+        {"avx2", {X86, "x86-64-v3", "", 32, true, true}},
+        {"avx2", {X86, "x86-64-v3", "", 32, true, false}},
 #if defined __x86_64__
-        {"baseline", {X86, "x86-64", "", 16, false}},
+        {"baseline", {X86, "x86-64", "", 16, false, false}},
 #elif defined __aarch64__
-        {"baseline", {"aarch64-unknown-linux-gnu", "generic", "", 16, false}},
+        {"baseline", {"aarch64-unknown-linux-gnu", "generic", "", 16, false, false}},
 #endif
     };
     const char *isa = vp__kernels_get()->isa;

@@ -44,6 +44,7 @@ typedef struct {
 typedef struct {
     const char *triple, *cpu, *features;
     int vector_bytes;
+    bool fma;     /* fused multiply-add is an instruction of the vector units */
     bool own_sin; /* the base kernels' sine is that of ops/sin_constants.h */
 } vp__machine;
 
@@ -68,6 +69,6 @@ typedef struct {
 /* The plug-in's one symbol. */
 #define VP__PLUGIN_SYMBOL "vp_plugin"
 typedef const vp__plugin *(*vp__plugin_fn)(int version);
-enum { VP__PLUGIN_VERSION = 2 };
+enum { VP__PLUGIN_VERSION = 3 };
 
 #endif

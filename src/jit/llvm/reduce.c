@@ -9,7 +9,9 @@
 #include "jit/llvm/loops.h"
 #include "ops/kernels.h"
 
-enum { LEVELS = 64 };
+/* Enough for all blocks of 2^64 elements; and not a power of two, so that counters one after
+ * another are not all in the same few lines of the cache. */
+enum { LEVELS = 58 };
 
 bool vp__emit_is_tree(const vp__ir *ir) {
     return vp__dtype[ir->reduce_type].cls == VP__CLASS_F;
@@ -244,8 +246,49 @@ typedef struct {
     int rows, n; /* of each plane, and in all */
     LLVMValueRef at[TOGETHER][VP__KERNEL_LEAVES + 1];
     vp__lanes fixed[TOGETHER][VP__KERNEL_LEAVES]; /* what each row has one element of */
-    counter c[TOGETHER];
+    LLVMValueRef one; /* NULL: all rows add with the adding units */
+    /* On the stack: the rows' counters one after another, their states, BLOCKS of each, and
+     * where their results go. What is not in the innermost loops goes through them row by
+     * row, so that there is one piece of code for all rows. */
+    LLVMValueRef levels, states, outs;
 } row_group;
+
+enum { BLOCKS = 8, BLOCKS_SHIFT = 3 };
+
+/* Whether the body leaves the multiplying units idle while the adding units are busy. */
+static bool adds_more(const vp__ir *ir) {
+    int adds = 1, products = 0; /* the sum's own */
+    for (int i = ir->nleaves; i < ir->n; i++) {
+        if (ir->instr[i].op == VP__IR_add || ir->instr[i].op == VP__IR_sub) adds++;
+        if (ir->instr[i].op == VP__IR_mul) products++;
+    }
+    return adds > products;
+}
+
+/* CPUs that add and multiply in different units do as many products as sums in the same
+ * time. Every other row of a sum therefore adds with a fused multiply-add by one, whose bits
+ * are those of the addition. The compiler must not know that it is one. */
+static LLVMValueRef hidden_one(vp__emitter *e) {
+    const int type = e->ir->reduce_type;
+    if (!e->target->fma || !vp__emit_is_tree(e->ir) || e->ir->reduce != VP__OP_sum ||
+        !adds_more(e->ir))
+        return NULL;
+    LLVMTypeRef vector = vp__emit_vector(e, type);
+    LLVMValueRef slot = vp__emit_slot(e, vector);
+    LLVMBuildStore(e->builder, vp__emit_constant(e, type, vp__emit_bits(type, 1)), slot);
+    LLVMValueRef one = LLVMBuildLoad2(e->builder, vector, slot, "");
+    LLVMSetVolatile(one, 1);
+    return one;
+}
+
+/* Folds x into the state of row j. */
+static LLVMValueRef fold_row(vp__emitter *e, const row_group *g, int j, LLVMValueRef a,
+                             LLVMValueRef x) {
+    if (!g->one || j % 2 == 0) return fold(e, a, x);
+    LLVMValueRef args[] = {x, g->one, a};
+    return vp__emit_intrinsic(e, "llvm.fma", vp__emit_vector(e, e->ir->reduce_type), args,
+                              3);
+}
 
 static bool is_fixed(const vp__emitter *e, int leaf) {
     return e->form->read[leaf] == VP__READ_ROW || e->form->read[leaf] == VP__READ_PLANE;
@@ -285,7 +328,8 @@ static void group_some(vp__emitter *e, const row_group *g, LLVMValueRef from,
     vp__loop_begin_inner(e, &x, from, whole, e->width, g->n, state);
     do {
         group_values(e, g, x.i, NULL, value);
-        for (int j = 0; j < g->n; j++) state[j] = fold(e, x.carried[j], value[j]);
+        for (int j = 0; j < g->n; j++)
+            state[j] = fold_row(e, g, j, x.carried[j], value[j]);
     } while (vp__loop_end(e, &x, state));
     for (int j = 0; j < g->n; j++) before[j] = x.carried[j];
     vp__branch tail;
@@ -298,69 +342,76 @@ static void group_some(vp__emitter *e, const row_group *g, LLVMValueRef from,
     vp__branch_end(e, &tail, g->n, state, before);
 }
 
-static LLVMValueRef group_push(vp__emitter *e, const row_group *g, LLVMValueRef count,
-                               const LLVMValueRef *state, int shift) {
-    LLVMValueRef next = count;
-    for (int j = 0; j < g->n; j++) next = push(e, &g->c[j], count, state[j], shift);
-    return next;
-}
-
-/* Whole spans of blocks: their states wait on the stack until all are there. */
-static LLVMValueRef group_spans(vp__emitter *e, const row_group *g, LLVMValueRef slot,
-                                LLVMValueRef n, LLVMValueRef *stop) {
-    enum { BLOCKS = 8, SHIFT = 3 };
+static LLVMValueRef state_at(vp__emitter *e, const row_group *g, LLVMValueRef row,
+                             LLVMValueRef block) {
     LLVMBuilderRef b = e->builder;
-    LLVMTypeRef vector = vp__emit_vector(e, e->ir->reduce_type);
-    const int64_t span = BLOCKS * VP__REDUCE_BLOCK;
-    LLVMValueRef state[TOGETHER], all[BLOCKS], count = vp__emit_zero(e);
-    *stop = vp__emit_whole(e, n, span);
-    vp__loop s, k;
-    vp__loop_begin(e, &s, vp__emit_zero(e), *stop, span, 1, &count);
-    vp__loop_begin(e, &k, vp__emit_zero(e), vp__emit_int(e, BLOCKS), 1, 0, NULL);
-    LLVMValueRef block = vp__emit_int(e, VP__REDUCE_BLOCK);
-    LLVMValueRef from = LLVMBuildAdd(b, s.i, vp__emit_times(e, k.i, block), "");
-    LLVMValueRef value[TOGETHER];
-    for (int j = 0; j < g->n; j++) state[j] = identity(e);
-    vp__loop x;
-    vp__loop_begin(e, &x, from, LLVMBuildAdd(b, from, block, ""), e->width, g->n, state);
-    group_values(e, g, x.i, NULL, value);
-    for (int j = 0; j < g->n; j++) state[j] = fold(e, x.carried[j], value[j]);
-    vp__loop_end(e, &x, state);
-    for (int j = 0; j < g->n; j++) {
-        LLVMValueRef i = LLVMBuildAdd(b, k.i, vp__emit_int(e, j * BLOCKS), "");
-        LLVMBuildStore(b, x.carried[j], LLVMBuildGEP2(b, vector, slot, &i, 1, ""));
-    }
-    vp__loop_end(e, &k, NULL);
-    for (int j = 0; j < g->n; j++) {
-        for (int i = 0; i < BLOCKS; i++) {
-            LLVMValueRef at = vp__emit_int(e, j * BLOCKS + i);
-            all[i] =
-                LLVMBuildLoad2(b, vector, LLVMBuildGEP2(b, vector, slot, &at, 1, ""), "");
-        }
-        for (int step = 1; step < BLOCKS; step *= 2)
-            for (int i = 0; i < BLOCKS; i += 2 * step)
-                all[i] = fold(e, all[i], all[i + step]);
-        state[j] = all[0];
-    }
-    LLVMValueRef next = group_push(e, g, s.carried[0], state, SHIFT);
-    vp__loop_end(e, &s, &next);
-    return s.carried[0];
+    LLVMValueRef first = vp__emit_times(e, row, vp__emit_int(e, BLOCKS));
+    LLVMValueRef i = LLVMBuildAdd(b, first, block, "");
+    return LLVMBuildGEP2(b, vp__emit_vector(e, e->ir->reduce_type), g->states, &i, 1, "");
 }
 
-static void group_tree(vp__emitter *e, const row_group *g, LLVMValueRef slot,
-                       LLVMValueRef n, LLVMValueRef *state) {
-    if (is_one_block(n)) {
-        group_some(e, g, vp__emit_zero(e), n, state);
-        return;
-    }
-    LLVMValueRef from, count = group_spans(e, g, slot, n, &from);
-    vp__loop k;
-    vp__loop_begin(e, &k, from, n, VP__REDUCE_BLOCK, 1, &count);
-    LLVMValueRef after = LLVMBuildAdd(e->builder, k.i, k.step, "");
-    group_some(e, g, k.i, vp__emit_least(e, after, n), state);
-    LLVMValueRef next = group_push(e, g, k.carried[0], state, 0);
-    vp__loop_end(e, &k, &next);
-    for (int j = 0; j < g->n; j++) state[j] = fold_counter(e, &g->c[j], k.carried[0]);
+static LLVMValueRef load_state(vp__emitter *e, const row_group *g, LLVMValueRef row,
+                               LLVMValueRef block) {
+    return LLVMBuildLoad2(e->builder, vp__emit_vector(e, e->ir->reduce_type),
+                          state_at(e, g, row, block), "");
+}
+
+static void store_states(vp__emitter *e, const row_group *g, const LLVMValueRef *state,
+                         LLVMValueRef block) {
+    for (int j = 0; j < g->n; j++)
+        LLVMBuildStore(e->builder, state[j], state_at(e, g, vp__emit_int(e, j), block));
+}
+
+static counter counter_of(vp__emitter *e, const row_group *g, LLVMValueRef row) {
+    LLVMValueRef i = vp__emit_times(e, row, vp__emit_int(e, LEVELS));
+    return (counter){LLVMBuildGEP2(e->builder, vp__emit_vector(e, e->ir->reduce_type),
+                                   g->levels, &i, 1, "")};
+}
+
+/* Pushes 2^shift states of every row as one, from `first` on; they are the blocks from
+ * `count` on. */
+static void group_push(vp__emitter *e, const row_group *g, LLVMValueRef first,
+                       LLVMValueRef count, int shift) {
+    LLVMValueRef all[BLOCKS];
+    vp__loop row;
+    vp__loop_begin(e, &row, vp__emit_zero(e), vp__emit_int(e, g->n), 1, 0, NULL);
+    for (int i = 0; i < 1 << shift; i++)
+        all[i] = load_state(e, g, row.i,
+                            LLVMBuildAdd(e->builder, first, vp__emit_int(e, i), ""));
+    for (int step = 1; step < 1 << shift; step *= 2)
+        for (int i = 0; i < 1 << shift; i += 2 * step)
+            all[i] = fold(e, all[i], all[i + step]);
+    const counter c = counter_of(e, g, row.i);
+    push(e, &c, count, all[0], shift);
+    vp__loop_end(e, &row, NULL);
+}
+
+/* The same where the order is given: the states of blocks wait until there are BLOCKS of
+ * them, or no more. Returns the count of blocks that the counters have. */
+static LLVMValueRef group_tree(vp__emitter *e, const row_group *g, LLVMValueRef n) {
+    LLVMBuilderRef b = e->builder;
+    LLVMValueRef zero = vp__emit_zero(e), count = zero,
+                 most = vp__emit_int(e, BLOCKS - 1);
+    LLVMValueRef state[TOGETHER];
+    vp__loop block, left;
+    vp__branch full;
+    vp__loop_begin(e, &block, zero, n, VP__REDUCE_BLOCK, 1, &count);
+    LLVMValueRef after = LLVMBuildAdd(b, block.i, block.step, "");
+    group_some(e, g, block.i, vp__emit_least(e, after, n), state);
+    LLVMValueRef waiting = LLVMBuildAnd(b, block.carried[0], most, "");
+    store_states(e, g, state, waiting);
+    vp__branch_begin(e, &full, LLVMBuildICmp(b, LLVMIntEQ, waiting, most, ""));
+    group_push(e, g, zero, LLVMBuildSub(b, block.carried[0], most, ""), BLOCKS_SHIFT);
+    vp__branch_end(e, &full, 0, NULL, NULL);
+    LLVMValueRef next = LLVMBuildAdd(b, block.carried[0], vp__emit_int(e, 1), "");
+    vp__loop_end(e, &block, &next);
+    count = block.carried[0];
+    waiting = LLVMBuildAnd(b, count, most, "");
+    LLVMValueRef before = LLVMBuildSub(b, count, waiting, "");
+    vp__loop_begin(e, &left, zero, waiting, 1, 0, NULL);
+    group_push(e, g, left.i, LLVMBuildAdd(b, before, left.i, ""), 0);
+    vp__loop_end(e, &left, NULL);
+    return count;
 }
 
 static void store_state(vp__emitter *e, LLVMValueRef state, LLVMValueRef at,
@@ -371,19 +422,44 @@ static void store_state(vp__emitter *e, LLVMValueRef state, LLVMValueRef at,
     LLVMSetAlignment(LLVMBuildStore(e->builder, state, at), vp__dtype[type].size);
 }
 
+/* Reduces all rows and stores what comes out. */
+static void group_reduce(vp__emitter *e, const row_group *g, LLVMValueRef n,
+                         bool finish) {
+    LLVMBuilderRef b = e->builder;
+    LLVMTypeRef pointer = LLVMPointerTypeInContext(e->context, 0);
+    LLVMValueRef state[TOGETHER], count = NULL, zero = vp__emit_zero(e);
+    for (int j = 0; j < g->n; j++) {
+        LLVMValueRef i = vp__emit_int(e, j);
+        LLVMBuildStore(b, g->at[j][e->ir->nleaves],
+                       LLVMBuildGEP2(b, pointer, g->outs, &i, 1, ""));
+    }
+    if (vp__emit_is_tree(e->ir) && !is_one_block(n)) {
+        count = group_tree(e, g, n);
+    } else {
+        group_some(e, g, zero, n, state);
+        store_states(e, g, state, zero);
+    }
+    vp__loop row;
+    vp__loop_begin(e, &row, zero, vp__emit_int(e, g->n), 1, 0, NULL);
+    const counter c = counter_of(e, g, row.i);
+    LLVMValueRef all = count ? fold_counter(e, &c, count) : load_state(e, g, row.i, zero);
+    LLVMValueRef out = LLVMBuildGEP2(b, pointer, g->outs, &row.i, 1, "");
+    store_state(e, all, LLVMBuildLoad2(b, pointer, out, ""), finish);
+    vp__loop_end(e, &row, NULL);
+}
+
 static void emit_groups(vp__emitter *e, const vp__operands *o, int rows, int planes,
                         bool finish) {
     LLVMBuilderRef b = e->builder;
     LLVMTypeRef vector = vp__emit_vector(e, e->ir->reduce_type);
-    const bool tree = vp__emit_is_tree(e->ir);
     row_group g = {.rows = rows, .n = rows * planes};
-    LLVMValueRef slot = NULL, state[TOGETHER], plane[PLANES];
+    LLVMValueRef plane[PLANES];
     vp__lanes fixed[PLANES][VP__KERNEL_LEAVES];
-    if (tree) {
-        slot = vp__emit_slot(e, LLVMArrayType2(vector, 8ull * (unsigned)g.n));
-        for (int j = 0; j < g.n; j++)
-            g.c[j].levels = vp__emit_slot(e, LLVMArrayType2(vector, LEVELS));
-    }
+    if (g.n > 1) g.one = hidden_one(e);
+    const unsigned n = (unsigned)g.n;
+    g.states = vp__emit_slot(e, LLVMArrayType2(vector, BLOCKS * n));
+    g.levels = vp__emit_slot(e, LLVMArrayType2(vector, LEVELS * n));
+    g.outs = vp__emit_slot(e, LLVMArrayType2(LLVMPointerTypeInContext(e->context, 0), n));
     vp__loop z, y;
     LLVMValueRef one = vp__emit_int(e, 1);
     LLVMValueRef last_z = LLVMBuildSub(b, o->z, one, "");
@@ -408,12 +484,7 @@ static void emit_groups(vp__emitter *e, const vp__operands *o, int rows, int pla
             g.fixed[j][i] =
                 e->form->read[i] == VP__READ_PLANE ? fixed[p][i] : e->value[i];
     }
-    if (tree)
-        group_tree(e, &g, slot, o->x, state);
-    else
-        group_some(e, &g, vp__emit_zero(e), o->x, state);
-    for (int j = 0; j < g.n; j++)
-        store_state(e, state[j], g.at[j][e->ir->nleaves], finish);
+    group_reduce(e, &g, o->x, finish);
     vp__loop_end(e, &y, NULL);
     vp__loop_end(e, &z, NULL);
 }
