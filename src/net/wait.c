@@ -185,7 +185,14 @@ static bool somebody_works(void) {
     return false;
 }
 
+bool vp__memory_has(int64_t bytes) {
+    const vp__config *config = vp__config_get();
+    return bytes <= config->memory_all || bytes <= config->memory;
+}
+
 __attribute__((noinline, cold)) static void wait_for_room(int64_t bytes) {
+    if (!vp__memory_has(bytes)) bytes = 0; /* whatever is freed, there will be no room */
+    if (has_room(bytes)) return;
     vp__core *core = vp__core_self();
     vp__count(&core->counters.limit_waits, 1);
     vp__trace(VP__TR_LIMIT, 0, "limit", (uint64_t)bytes);
