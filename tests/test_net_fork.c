@@ -331,12 +331,13 @@ VP_TEST(another_thread_waits_for_room) {
 }
 
 /* All that may be cut in two: names, short instructions and long ones, puts that gather in
- * bundles, writes that rename, late sizes, waiting. */
+ * bundles, writes that rename, late sizes, libraries, waiting. */
 static void *issue_all_kinds(void *arg) {
     const vp_array shared = *(const vp_array *)arg;
     vp_scope outer = vp_begin();
     vp_array r = vp_let(vp_zeros(VP_F64, vp_shape(64)));
     vp_array m = vp_let(vp_ones(VP_F64, vp_shape(64, 16)));
+    vp_array q = vp_let(vp_ones(VP_F64, vp_shape(64, 64)));
     vp_array large = vp_let(vp_ones(VP_F64, vp_shape(100000)));
     int turn = 0;
     while (!atomic_load(&enough)) {
@@ -349,6 +350,8 @@ static void *issue_all_kinds(void *arg) {
         vp_put(v, vp_at(VP_ALL), vp_get(y, vp_range(1, 7)));
         vp_array found = vp_let(vp_find(vp_gt(large, 0.5)));
         vp_set(large, vp_sqrt(vp_add(large, vp_get(y, 0))));
+        if (turn % 5 == 0) vp_set(q, vp_mul(vp_matmul(q, q), 1.0 / 64));
+        if (turn % 13 == 0) vp_set(y, vp_abs(vp_fft(y, 0)));
         double sum = 0;
         if (++turn % 3 == 0) VP_CHECK_OK(vp_item(vp_sum(large), &sum));
         if (turn % 7 == 0) VP_CHECK_EQ(vp_size(found), 100000);
@@ -360,8 +363,12 @@ static void *issue_all_kinds(void *arg) {
 }
 
 /* Only what the child has from its parent's forking thread, and what all share. */
-static void go_on_in_child(vp_array mine, vp_array shared, double expected, bool exits) {
+static void go_on_in_child(vp_array mine, vp_array shared, double expected, bool forks,
+                           bool exits) {
+    pid_t grandchild = forks ? fork() : 0;
+    VP_CHECK_GE(grandchild, 0);
     alarm(60);
+    if (grandchild) check_child(grandchild);
     VP_CHECK_VALUES(vp_sum(mine), expected);
     vp_put(mine, vp_at(0), -1.0);
     vp_put(shared, vp_at(0), 5.0); /* which another thread may have been reading */
@@ -399,7 +406,9 @@ static void fork_while_others_issue(int others, int forks) {
         vp_set(mine, vp_add(mine, 1.0));
         pid_t child = fork();
         VP_CHECK_GE(child, 0);
-        if (!child) go_on_in_child(mine, shared, 20000.0 * turn, exits && turn % 2);
+        if (!child)
+            go_on_in_child(mine, shared, 20000.0 * turn, turn % 8 == 1,
+                           exits && turn % 2);
         if (turn % 4 == 0) VP_CHECK_VALUES(vp_sum(mine), 20000.0 * turn);
         check_child(child);
         usleep(
@@ -425,6 +434,14 @@ VP_TEST_TIMEOUT(forks_while_several_threads_issue, 120) {
 VP_TEST_TIMEOUT(forks_while_another_thread_hands_over, 120) {
     threads_where_children_may(2);
     setenv("VP_INLINE", "0", 1);
+    fork_while_others_issue(1, 60);
+}
+
+/* As where the system cannot put a barrier into other threads. */
+VP_TEST_TIMEOUT(forks_where_threads_have_barriers, 120) {
+    threads_where_children_may(2);
+    vp__net_init();
+    atomic_fetch_or(&vp__forking, VP__FORK_NO_BARRIER);
     fork_while_others_issue(1, 60);
 }
 
