@@ -268,6 +268,7 @@ VP_TEST(promised_bytes_are_bounded) {
  * where it cannot fail yet, because its input is held back. */
 VP_TEST(more_than_there_is_waits_for_nobody) {
     vp__test_threads(2);
+    vp_scope s = vp_begin();
     vp__gate gate;
     vp_array x = vp_let(VP_GATED(vp__test_counting(1), &gate));
     vp_array y[4];
@@ -282,6 +283,7 @@ VP_TEST(more_than_there_is_waits_for_nobody) {
     vp__gate_open(&gate);
     for (int i = 0; i < 4; i++)
         VP_CHECK_ERROR(vp_wait(y[i]), VP_ERR_MEMORY, "out of memory");
+    vp_end(s);
 }
 
 /* One value larger than the limit is admitted when nothing else can make room. */
