@@ -170,6 +170,7 @@ VP_TEST(another_thread_starts_workers) {
 static void threads_where_children_may(int threads) {
 #if defined(__SANITIZE_THREAD__)
     threads = 1;
+    setenv("VP_BLAS", "0", 1); /* which starts one when it is opened */
 #endif
     vp__test_threads(threads);
     /* A sanitizer's locks are not looked after in a fork, and a compiler takes them. */
