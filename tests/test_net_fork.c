@@ -9,7 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "net/core.h"
+#include "net/fork.h"
+#include "net/tuning.h"
 #include "tests/net_support.h"
 
 static void check_child(pid_t child) {
@@ -160,4 +161,317 @@ VP_TEST(another_thread_starts_workers) {
     }
     enough = true;
     pthread_join(thread, NULL);
+}
+
+/* --- while other threads issue ------------------------------------------------------ */
+
+/* In a child the thread sanitizer confuses new threads with those of the parent: there it
+ * may start none. */
+static void threads_where_children_may(int threads) {
+#if defined(__SANITIZE_THREAD__)
+    threads = 1;
+    setenv("VP_BLAS", "0", 1); /* which starts one when it is opened */
+#endif
+    vp__test_threads(threads);
+    /* A sanitizer's locks are not looked after in a fork, and a compiler takes them. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    setenv("VP_JIT", "off", 1);
+#endif
+}
+
+static bool somebody_observes(void) {
+    for (int i = 0; i < vp__core_count; i++)
+        if (atomic_load(&vp__cores[i]->observing)) return true;
+    return false;
+}
+
+typedef struct {
+    vp_array x;
+    double first;
+} reader;
+
+static void *read_first(void *arg) {
+    reader *r = arg;
+    VP_CHECK_OK(vp_item(vp_get(r->x, 0), &r->first));
+    return NULL;
+}
+
+/* Another thread waits to read what only the forking one can bring about. The fork does not
+ * wait for it, and in the child its read is not waited for. */
+VP_TEST(another_thread_waits_for_a_result) {
+    threads_where_children_may(2);
+    vp__tuning.copy_bytes = -1; /* writes wait for reads */
+    vp_array x = vp_let(vp_zeros(VP_F64, vp_shape(4)));
+    vp__gate gate;
+    VP_CHECK_OK(vp_sync());
+    vp_put(x, vp_at(vp_until(2)), VP_GATED(vp__test_counting(2), &gate));
+    reader other = {.x = x};
+    pthread_t thread;
+    VP_CHECK_EQ(pthread_create(&thread, NULL, read_first, &other), 0);
+    VP_CHECK_SOON(somebody_observes());
+    for (int turn = 0; turn < 2; turn++) {
+        pid_t child = fork();
+        VP_CHECK_GE(child, 0);
+        if (!child) {
+            alarm(20);
+            vp_put(x, vp_at(0), 7.0); /* behind the other's read */
+            vp_array y = vp_let(vp_add(x, 1.0));
+            vp__gate_open(&gate);
+            VP_CHECK_VALUES(y, 8, 2, 1, 1);
+            VP_CHECK_OK(vp_sync());
+            VP_CHECK_EQ(VP_STAT(in_flight), 0);
+            _exit(0);
+        }
+        check_child(child);
+        VP_CHECK(somebody_observes());
+    }
+    vp__gate_open(&gate);
+    pthread_join(thread, NULL);
+    VP_CHECK_EQ(other.first, 0);
+    VP_CHECK_VALUES(x, 0, 1, 0, 0);
+}
+
+static void *sync_now(void *unused) {
+    (void)unused;
+    atomic_store(&begun, true);
+    VP_CHECK_OK(vp_sync());
+    return NULL;
+}
+
+/* Nor does it wait for one that waits for everything. */
+VP_TEST(another_thread_waits_for_everything) {
+    threads_where_children_may(2);
+    vp__gate gate;
+    vp_array x = vp_let(VP_GATED(vp__test_counting(3), &gate));
+    pthread_t thread;
+    VP_CHECK_EQ(pthread_create(&thread, NULL, sync_now, NULL), 0);
+    VP_CHECK_SOON(atomic_load(&begun));
+    for (int turn = 0; turn < 5; turn++) {
+        pid_t child = fork();
+        VP_CHECK_GE(child, 0);
+        if (child) {
+            check_child(child);
+            continue;
+        }
+        alarm(20);
+        vp__gate_open(&gate);
+        VP_CHECK_VALUES(x, 0, 1, 2);
+        _exit(0);
+    }
+    vp__gate_open(&gate);
+    pthread_join(thread, NULL);
+}
+
+static void *read_size(void *arg) {
+    reader *r = arg;
+    atomic_store(&begun, true);
+    r->first = (double)vp_size(r->x);
+    return NULL;
+}
+
+/* Or for a size. */
+VP_TEST(another_thread_waits_for_a_size) {
+    threads_where_children_may(2);
+    vp__gate size, gate;
+    vp_array x = vp_let(VP_GATED_SIZE(vp__test_counting(3), &size, &gate));
+    reader other = {.x = x};
+    pthread_t thread;
+    VP_CHECK_EQ(pthread_create(&thread, NULL, read_size, &other), 0);
+    VP_CHECK_SOON(atomic_load(&begun));
+    usleep(10000);
+    pid_t child = fork();
+    VP_CHECK_GE(child, 0);
+    if (!child) alarm(20);
+    vp__gate_open(&size);
+    VP_CHECK_EQ(vp_size(x), 3);
+    vp__gate_open(&gate);
+    VP_CHECK_VALUES(x, 0, 1, 2);
+    if (!child) _exit(0);
+    check_child(child);
+    pthread_join(thread, NULL);
+    VP_CHECK_EQ(other.first, 3);
+}
+
+static void *issue_many(void *arg) {
+    reader *r = arg;
+    vp_scope s = vp_begin();
+    for (int i = 0; i < 100; i++) {
+        atomic_store(&begun, i >= 20);
+        vp_let(vp_add(r->x, (double)i));
+    }
+    vp_end(s);
+    return NULL;
+}
+
+/* One at the limit of nodes gets room for the instruction it is in. */
+VP_TEST(another_thread_waits_for_room) {
+    threads_where_children_may(2);
+    vp__tuning.max_nodes = 20;
+    vp__gate gate;
+    vp_array x = vp_let(VP_GATED(vp__test_counting(3), &gate));
+    reader other = {.x = x};
+    pthread_t thread;
+    VP_CHECK_EQ(pthread_create(&thread, NULL, issue_many, &other), 0);
+    VP_CHECK_SOON(VP_STAT(limit_waits) > 0);
+    for (int turn = 0; turn < 5; turn++) {
+        pid_t child = fork();
+        VP_CHECK_GE(child, 0);
+        if (child) {
+            check_child(child);
+            continue;
+        }
+        alarm(20);
+        vp__gate_open(&gate);
+        VP_CHECK_VALUES(vp_mul(x, 2.0), 0, 2, 4);
+        VP_CHECK_OK(vp_sync());
+        VP_CHECK_EQ(VP_STAT(in_flight), 0);
+        _exit(0);
+    }
+    vp__gate_open(&gate);
+    pthread_join(thread, NULL);
+}
+
+/* All that may be cut in two: names, short instructions and long ones, puts that gather in
+ * bundles, writes that rename, late sizes, libraries, waiting. */
+static void *issue_all_kinds(void *arg) {
+    const vp_array shared = *(const vp_array *)arg;
+    vp_scope outer = vp_begin();
+    vp_array r = vp_let(vp_zeros(VP_F64, vp_shape(64)));
+    vp_array m = vp_let(vp_ones(VP_F64, vp_shape(64, 16)));
+    vp_array q = vp_let(vp_ones(VP_F64, vp_shape(64, 64)));
+    vp_array large = vp_let(vp_ones(VP_F64, vp_shape(100000)));
+    int turn = 0;
+    while (!atomic_load(&enough)) {
+        atomic_store(&begun, true);
+        vp_scope s = vp_begin();
+        for (int64_t i = 0; i < 64; i++) vp_put(r, vp_at(i), vp_sum(vp_get(m, i)));
+        vp_array y = vp_let(vp_add(shared, r));
+        vp_set(r, vp_mul(y, 0.5));
+        vp_array v = vp_view(vp_get(r, vp_range(3, 9)));
+        vp_put(v, vp_at(VP_ALL), vp_get(y, vp_range(1, 7)));
+        vp_array found = vp_let(vp_find(vp_gt(large, 0.5)));
+        vp_set(large, vp_sqrt(vp_add(large, vp_get(y, 0))));
+        if (turn % 5 == 0) vp_set(q, vp_mul(vp_matmul(q, q), 1.0 / 64));
+        if (turn % 13 == 0) vp_set(y, vp_abs(vp_fft(y, 0)));
+        double sum = 0;
+        if (++turn % 3 == 0) VP_CHECK_OK(vp_item(vp_sum(large), &sum));
+        if (turn % 7 == 0) VP_CHECK_EQ(vp_size(found), 100000);
+        if (turn % 11 == 0) VP_CHECK_OK(vp_sync());
+        vp_end(s);
+    }
+    vp_end(outer);
+    return NULL;
+}
+
+/* Only what the child has from its parent's forking thread, and what all share. */
+static void go_on_in_child(vp_array mine, vp_array shared, double expected, bool forks,
+                           bool exits) {
+    pid_t grandchild = forks ? fork() : 0;
+    VP_CHECK_GE(grandchild, 0);
+    alarm(60);
+    if (grandchild) check_child(grandchild);
+    VP_CHECK_VALUES(vp_sum(mine), expected);
+    vp_put(mine, vp_at(0), -1.0);
+    vp_put(shared, vp_at(0), 5.0); /* which another thread may have been reading */
+    vp_array y = vp_let(vp_add(vp_get(mine, vp_until(64)), shared));
+    for (int64_t i = 0; i < 64; i++) vp_put(shared, vp_at(i), vp_sum(vp_get(y, i)));
+    VP_CHECK_VALUES(vp_get(shared, 0), 4);
+    VP_CHECK_VALUES(vp_all(vp_isfinite(shared)), 1);
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK_EQ(VP_STAT(in_flight), 0);
+    if (exits) exit(0);
+    _exit(0);
+}
+
+static _Atomic bool all_begun;
+
+static void fork_while_others_issue(int others, int forks) {
+#if defined(__SANITIZE_THREAD__)
+    forks = forks / 10 + 1; /* each takes it half a second */
+#endif
+    vp_array shared = vp_let(vp_ones(VP_F64, vp_shape(64)));
+    vp_array mine = vp_let(vp_zeros(VP_F64, vp_shape(20000)));
+    VP_CHECK_OK(vp_sync());
+    pthread_t thread[4];
+    for (int i = 0; i < others; i++) {
+        atomic_store(&begun, false);
+        VP_CHECK_EQ(pthread_create(&thread[i], NULL, issue_all_kinds, &shared), 0);
+        VP_CHECK_SOON(atomic_load(&begun)); /* see above */
+    }
+    atomic_store(&all_begun, true);
+    bool exits = true;
+#if defined(__SANITIZE_ADDRESS__)
+    exits = false; /* what only other threads knew of would count as lost */
+#endif
+    for (int turn = 1; turn <= forks; turn++) {
+        vp_set(mine, vp_add(mine, 1.0));
+        pid_t child = fork();
+        VP_CHECK_GE(child, 0);
+        if (!child)
+            go_on_in_child(mine, shared, 20000.0 * turn, turn % 8 == 1,
+                           exits && turn % 2);
+        if (turn % 4 == 0) VP_CHECK_VALUES(vp_sum(mine), 20000.0 * turn);
+        check_child(child);
+        usleep(
+            (useconds_t)(turn * 37 % 500)); /* others go on to wherever they are then */
+    }
+    atomic_store(&enough, true);
+    for (int i = 0; i < others; i++) pthread_join(thread[i], NULL);
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK_EQ(VP_STAT(in_flight), 0);
+}
+
+VP_TEST_TIMEOUT(forks_while_another_thread_issues, 120) {
+    threads_where_children_may(2);
+    fork_while_others_issue(1, 200);
+}
+
+VP_TEST_TIMEOUT(forks_while_several_threads_issue, 120) {
+    threads_where_children_may(4);
+    fork_while_others_issue(3, 60);
+}
+
+/* Nothing runs at once on its issuer. */
+VP_TEST_TIMEOUT(forks_while_another_thread_hands_over, 120) {
+    threads_where_children_may(2);
+    setenv("VP_INLINE", "0", 1);
+    fork_while_others_issue(1, 60);
+}
+
+/* As where the system cannot put a barrier into other threads. */
+VP_TEST_TIMEOUT(forks_where_threads_have_barriers, 120) {
+    threads_where_children_may(2);
+    vp__net_init();
+    atomic_fetch_or(&vp__forking, VP__FORK_NO_BARRIER);
+    fork_while_others_issue(1, 60);
+}
+
+static void *fork_often(void *arg) {
+    atomic_store(&begun, true);
+    while (!atomic_load(&all_begun)) usleep(1000);
+    for (int i = 0; i < 20; i++) {
+        pid_t child = fork();
+        VP_CHECK_GE(child, 0);
+        if (!child) {
+            alarm(60);
+            VP_CHECK_VALUES(vp_sum(*(vp_array *)arg), 6);
+            _exit(0);
+        }
+        check_child(child);
+    }
+    return NULL;
+}
+
+/* Several threads fork, two of which do not issue. */
+VP_TEST_TIMEOUT(several_threads_fork, 120) {
+    threads_where_children_may(2);
+    vp_array x = vp__test_counting(4);
+    pthread_t thread[2];
+    for (int i = 0; i < 2; i++) {
+        atomic_store(&begun, false);
+        VP_CHECK_EQ(pthread_create(&thread[i], NULL, fork_often, &x), 0);
+        VP_CHECK_SOON(atomic_load(&begun));
+    }
+    fork_while_others_issue(1, 20);
+    for (int i = 0; i < 2; i++) pthread_join(thread[i], NULL);
 }

@@ -264,6 +264,28 @@ VP_TEST(promised_bytes_are_bounded) {
     vp_end(s);
 }
 
+/* What no memory is large enough for waits for nobody, nor does anybody wait for it: not even
+ * where it cannot fail yet, because its input is held back. */
+VP_TEST(more_than_there_is_waits_for_nobody) {
+    vp__test_threads(2);
+    vp_scope s = vp_begin();
+    vp__gate gate;
+    vp_array x = vp_let(VP_GATED(vp__test_counting(1), &gate));
+    vp_array y[4];
+    for (int i = 0; i < 4; i++) {
+        y[i] = vp_let(vp_repeat(x, INT64_MAX / 32, 0));
+        vp_drop(vp_let(vp_full(VP_U8, vp_shape(INT64_MAX / 3), 1)));
+    }
+    vp_array z = vp_let(vp_add(vp__test_counting(3), 1.0));
+    VP_CHECK_VALUES(z, 1, 2, 3);
+    VP_CHECK(vp__test_closed(&gate));
+    VP_CHECK_EQ(VP_STAT(limit_waits), 0);
+    vp__gate_open(&gate);
+    for (int i = 0; i < 4; i++)
+        VP_CHECK_ERROR(vp_wait(y[i]), VP_ERR_MEMORY, "out of memory");
+    vp_end(s);
+}
+
 /* One value larger than the limit is admitted when nothing else can make room. */
 VP_TEST(more_than_the_limit_is_admitted_alone) {
     setenv("VP_MEMORY", "16777216", 1);

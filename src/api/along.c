@@ -9,6 +9,7 @@
 #include "net/library.h"
 
 vp_expr vp__along(const char *where, vp_operand x, int axis, int what) {
+    VP__CALL;
     static const char *const names[] = {"cumsum", "cumprod", "sort", "argsort"};
     static const vp__lib_kind kinds[] = {VP__LIB_CUMSUM, VP__LIB_CUMPROD, VP__LIB_SORT,
                                          VP__LIB_ARGSORT};
@@ -46,6 +47,7 @@ static vp_dtype fourier_type(int what, vp_dtype t) {
 
 vp_expr vp__fourier(int what, const char *where, vp_operand x, int axis,
                     const int64_t *length) {
+    VP__CALL;
     static const vp__lib_kind kinds[] = {VP__LIB_FFT, VP__LIB_IFFT, VP__LIB_RFFT,
                                          VP__LIB_IRFFT};
     vp__expr *e = vp__operand(x, where);
@@ -113,6 +115,7 @@ static vp__expr *with_axis(vp__expr *e, bool in_front, const char *where) {
 }
 
 vp_expr vp__matmul(const char *where, vp_operand x, vp_operand y) {
+    VP__CALL;
     vp__expr *in[2] = {vp__operand(x, where), vp__operand(y, where)};
     vp__expr *poison = vp__first_poison(2, in);
     if (poison) return vp__give(poison);

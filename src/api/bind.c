@@ -34,6 +34,7 @@ static void close_value(vp__expr *e, vp__value *v, const char *where) {
 }
 
 vp_array vp__let(const char *where, vp_operand x) {
+    VP__CALL;
     vp__value v;
     close_value(vp__operand(x, where), &v, where);
     return vp__name_new(&v);
@@ -45,6 +46,7 @@ static void report(vp__error *e) {
 }
 
 void vp__set(const char *where, vp_array a, vp_operand x) {
+    VP__CALL;
     vp__value v;
     close_value(vp__operand(x, where), &v, where);
     vp__name *n = vp__name_lock(a);
@@ -58,6 +60,7 @@ void vp__set(const char *where, vp_array a, vp_operand x) {
 }
 
 vp_array vp__view_of(const char *where, vp_operand x) {
+    VP__CALL;
     vp__expr *e = vp__operand_view(x, where);
     vp__value v;
     memset(&v, 0, offsetof(vp__value, dims));
@@ -81,5 +84,6 @@ vp_array vp__view_of(const char *where, vp_operand x) {
 }
 
 void vp__drop(const char *where, vp_array a) {
+    VP__CALL;
     if (!vp__name_free(a)) report(vp__name_stale(a, where));
 }

@@ -579,6 +579,7 @@ static vp__expr *take_transform(vp_operand x) {
 }
 
 vp_expr vp__op1(int op, const char *where, vp_operand a) {
+    VP__CALL;
     vp__expr *transform = op == VP__OP_abs ? take_transform(a) : NULL;
     if (transform) {
         vp__transform(transform, true);
@@ -589,16 +590,19 @@ vp_expr vp__op1(int op, const char *where, vp_operand a) {
 }
 
 vp_expr vp__op2(int op, const char *where, vp_operand a, vp_operand b) {
+    VP__CALL;
     vp__expr *args[2] = {argument(a, where), argument(b, where)};
     return issue_op(op, where, 2, args);
 }
 
 vp_expr vp__op3(int op, const char *where, vp_operand a, vp_operand b, vp_operand c) {
+    VP__CALL;
     vp__expr *args[3] = {argument(a, where), argument(b, where), argument(c, where)};
     return issue_op(op, where, 3, args);
 }
 
 vp_expr vp__cast(const char *where, vp_operand x, vp_dtype dtype) {
+    VP__CALL;
     vp__expr *e = vp__build_cast(vp__operand(x, where), dtype, where);
     /* Also where there is nothing to convert, the result is a value and no view. */
     if (e->kind == VP__EXPR_LEAF && e->buffer) {

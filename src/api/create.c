@@ -56,6 +56,7 @@ static vp_expr generate(const vp__lib_params *p, vp_dtype t, const vp_shape_t *s
 
 /* A constant of type t seen with stride 0 everywhere, then copied: works for every type. */
 vp_expr vp__full(const char *where, vp_dtype dtype, vp_shape_t shape, vp_operand value) {
+    VP__CALL;
     vp__expr *e = vp__operand(value, where);
     if (dtype == VP_AUTO) dtype = (vp_dtype)e->dtype;
     vp__error *error = check("full", dtype, &shape, where);
@@ -102,6 +103,7 @@ static int64_t bytes_of(vp_dtype t, const vp_shape_t *s) {
 }
 
 vp_expr vp__empty(const char *where, vp_dtype dtype, vp_shape_t shape) {
+    VP__CALL;
     vp__net_init();
     vp__error *error = check("empty", dtype, &shape, where);
     if (error) return vp__give_error(error, where);
@@ -111,6 +113,7 @@ vp_expr vp__empty(const char *where, vp_dtype dtype, vp_shape_t shape) {
 
 vp_expr vp__from(const char *where, vp_dtype dtype, vp_shape_t shape,
                  const void *memory) {
+    VP__CALL;
     vp__net_init();
     vp__error *error = check("from", dtype, &shape, where);
     int64_t bytes = error ? 0 : bytes_of(dtype, &shape);
@@ -128,6 +131,7 @@ vp_expr vp__from(const char *where, vp_dtype dtype, vp_shape_t shape,
 vp_array vp__borrow(const char *where, vp_dtype dtype, vp_shape_t shape,
                     const int64_t *strides, void *memory, vp_access access,
                     void (*release)(void *, void *), void *context) {
+    VP__CALL;
     vp__net_init();
     vp__value v;
     memset(&v, 0, offsetof(vp__value, dims));
@@ -172,6 +176,7 @@ static bool is_whole(double x) { return x == floor(x) && fabs(x) < 9e15; }
 
 vp_expr vp__arange(const char *where, vp_dtype dtype, double start, double stop,
                    double step) {
+    VP__CALL;
     vp__net_init();
     vp_shape_t s = vp_shape_of(0, NULL, false);
     vp__error *error = NULL;
@@ -198,6 +203,7 @@ vp_expr vp__arange(const char *where, vp_dtype dtype, double start, double stop,
 
 vp_expr vp__linspace(const char *where, vp_dtype dtype, double start, double stop,
                      int64_t count) {
+    VP__CALL;
     vp__net_init();
     vp_shape_t s = vp_shape_of(1, &count, false);
     if (dtype == VP_AUTO) dtype = VP_F64;
@@ -213,6 +219,7 @@ vp_expr vp__linspace(const char *where, vp_dtype dtype, double start, double sto
 
 vp_expr vp__eye(const char *where, vp_dtype dtype, int64_t rows, int64_t columns,
                 int64_t k) {
+    VP__CALL;
     vp__net_init();
     int64_t dims[2] = {rows, columns};
     vp_shape_t s = vp_shape_of(2, dims, false);
@@ -224,6 +231,7 @@ vp_expr vp__eye(const char *where, vp_dtype dtype, int64_t rows, int64_t columns
 
 vp_expr vp__counter(const char *where, vp_dtype dtype, vp_shape_t shape, double start,
                     double step) {
+    VP__CALL;
     vp__net_init();
     vp__error *error = check("counter", dtype, &shape, where);
     if (error) return vp__give_error(error, where);

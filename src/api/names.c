@@ -36,14 +36,19 @@ static vp__name *record(uint32_t number) {
     return chunk ? &chunk[number % CHUNK] : NULL;
 }
 
-/* Names left by a thread that ends stay valid for others; only its free records return. */
+/* Names left by a thread that ends stay valid for others; only its free records return. A
+ * fork may come between any two instructions of this, which no call is around: the record is
+ * in the list before the list says so, and the fences keep the compiler from exchanging the
+ * stores, so that a child may lose records but never has one twice. */
 static void leave(void *arg) {
     thread_names *t = arg;
     pthread_mutex_lock(&sharing);
     while (t->free) {
         uint32_t number = t->free - 1;
         t->free = record(number)->next_free;
+        atomic_signal_fence(memory_order_seq_cst);
         record(number)->next_free = returned;
+        atomic_signal_fence(memory_order_seq_cst);
         returned = number + 1;
     }
     pthread_mutex_unlock(&sharing);
@@ -52,7 +57,13 @@ static void leave(void *arg) {
     mine = NULL;
 }
 
-static void make_key(void) { pthread_key_create(&leaving, leave); }
+/* Whoever held the lock is not here: a thread that ended, for all others were outside. */
+static void after_fork_in_child(void) { pthread_mutex_init(&sharing, NULL); }
+
+static void make_key(void) {
+    pthread_key_create(&leaving, leave);
+    pthread_atfork(NULL, NULL, after_fork_in_child);
+}
 
 static thread_names *my_names(void) {
     if (__builtin_expect(mine != NULL, 1)) return mine;
@@ -287,6 +298,7 @@ vp_scope vp_begin(void) {
 }
 
 void vp_end(vp_scope scope) {
+    VP__CALL;
     thread_names *t = my_names();
     if (scope.depth == 0 || scope.depth > t->depth ||
         t->generation[scope.depth] != scope.generation) {

@@ -7,6 +7,7 @@
 #ifndef VP_API_NAMES_H
 #define VP_API_NAMES_H
 
+#include "net/fork.h"
 #include "net/net.h"
 
 enum { VP__NAME_AXES = 4 };

@@ -58,6 +58,7 @@ static vp_status hold(held *h, vp_operand x, const char *where) {
 }
 
 vp_status vp__read(const char *where, vp_operand x, void *memory, size_t bytes) {
+    VP__CALL;
     held h;
     vp_status status = hold(&h, x, where);
     if (status != VP_OK) return status;
@@ -78,6 +79,7 @@ vp_status vp__read(const char *where, vp_operand x, void *memory, size_t bytes) 
 }
 
 vp_status vp__item(const char *where, vp_operand x, vp_dtype type, void *out) {
+    VP__CALL;
     if (!out)
         return report(vp__error_new(VP_ERR_VALUE, where, "item: the result is NULL"));
     if (!vp__dtype_is_valid(type))
@@ -99,6 +101,7 @@ vp_status vp__item(const char *where, vp_operand x, vp_dtype type, void *out) {
 }
 
 vp_status vp__map(const char *where, vp_operand x, vp_mapped *mapped) {
+    VP__CALL;
     if (!mapped)
         return report(vp__error_new(VP_ERR_VALUE, where, "map: the result is NULL"));
     memset(mapped, 0, sizeof *mapped);
@@ -123,6 +126,7 @@ vp_status vp__map(const char *where, vp_operand x, vp_mapped *mapped) {
 }
 
 void vp_unmap(vp_mapped *mapped) {
+    VP__CALL;
     if (!mapped || !mapped->token) return;
     vp__storage_drop_capture(mapped->token);
     mapped->token = NULL;
@@ -130,6 +134,7 @@ void vp_unmap(vp_mapped *mapped) {
 }
 
 vp_status vp__wait_for(const char *where, vp_operand x) {
+    VP__CALL;
     if (x.kind == VP__IN_EXPR) {
         /* The expression stays usable: it becomes a leaf that reads what was computed. */
         vp__expr *e = vp__operand_view(x, where);
@@ -158,6 +163,7 @@ vp_status vp__wait_for(const char *where, vp_operand x) {
 }
 
 vp_status vp_sync(void) {
+    VP__CALL;
     vp__net_init();
     vp__drain();
     return VP_OK;
@@ -190,6 +196,7 @@ static vp__error *early_error(const vp__expr *e) {
 }
 
 int64_t vp__size_of(const char *where, vp_operand x, int axis) {
+    VP__CALL;
     bool ours;
     vp__expr *e = peek(x, where, true, &ours);
     int64_t size = -1;
@@ -205,6 +212,7 @@ int64_t vp__size_of(const char *where, vp_operand x, int axis) {
 }
 
 int vp__ndim_of(const char *where, vp_operand x) {
+    VP__CALL;
     bool ours;
     vp__expr *e = peek(x, where, false, &ours);
     int n = e->ndim;
@@ -217,6 +225,7 @@ int vp__ndim_of(const char *where, vp_operand x) {
 }
 
 vp_dtype vp__dtype_of(const char *where, vp_operand x) {
+    VP__CALL;
     bool ours;
     vp__expr *e = peek(x, where, false, &ours);
     vp_dtype t = (vp_dtype)e->dtype;
@@ -281,6 +290,7 @@ static void print_axis(const vp__view *v, int axis, const char *p) {
 }
 
 vp_status vp__print(const char *where, vp_operand x) {
+    VP__CALL;
     held h;
     vp_status status = hold(&h, x, where);
     if (status != VP_OK) return status;

@@ -65,6 +65,7 @@ static vp__expr *variance(vp__expr *x, uint32_t axes, vp_dtype t, bool keep,
 
 vp_expr vp__reduce(int op, const char *where, vp_operand operand, vp_axes_t axes,
                    vp_dtype dtype, int keepdims) {
+    VP__CALL;
     vp__expr *x = vp__operand(operand, where);
     if (x->kind == VP__EXPR_POISON) return vp__give(x);
     x->type = x->kind == VP__EXPR_CONST ? 0 : x->type;

@@ -91,26 +91,31 @@ static vp__viewop with_axes(vp__view_kind kind, const char *name, const vp_axes_
 }
 
 vp_expr vp__reshape(const char *where, vp_operand x, vp_shape_t shape) {
+    VP__CALL;
     vp__viewop op = with_shape(VP__VIEW_RESHAPE, "reshape", &shape);
     return view_operand(x, &op, where);
 }
 
 vp_expr vp__broadcast(const char *where, vp_operand x, vp_shape_t shape) {
+    VP__CALL;
     vp__viewop op = with_shape(VP__VIEW_BROADCAST, "broadcast", &shape);
     return view_operand(x, &op, where);
 }
 
 vp_expr vp__permute(const char *where, vp_operand x, vp_axes_t axes) {
+    VP__CALL;
     vp__viewop op = with_axes(VP__VIEW_PERMUTE, "permute", &axes);
     return view_operand(x, &op, where);
 }
 
 vp_expr vp__squeeze(const char *where, vp_operand x, vp_axes_t axes) {
+    VP__CALL;
     vp__viewop op = with_axes(VP__VIEW_SQUEEZE, "squeeze", &axes);
     return view_operand(x, &op, where);
 }
 
 vp_expr vp__flip(const char *where, vp_operand x, vp_axes_t axes) {
+    VP__CALL;
     vp__viewop op = with_axes(VP__VIEW_FLIP, "flip", &axes);
     return view_operand(x, &op, where);
 }
@@ -121,6 +126,7 @@ static vp__expr *expand_expr(vp__expr *e, int axis, const char *name, const char
 }
 
 vp_expr vp__expand(const char *where, vp_operand x, int axis) {
+    VP__CALL;
     return vp__give(expand_expr(vp__operand_view(x, where), axis, "expand", where));
 }
 
@@ -182,6 +188,7 @@ static vp__expr *repeat_leaf(vp__expr *e, int64_t *before, int64_t *after,
 }
 
 vp_expr vp__tile(const char *where, vp_operand x, vp_shape_t counts) {
+    VP__CALL;
     vp__expr *e = vp__as_sized_leaf(vp__operand(x, where));
     if (e->kind != VP__EXPR_LEAF) return vp__give(e);
     int64_t before[VP__MAXDIM], after[VP__MAXDIM];
@@ -203,6 +210,7 @@ vp_expr vp__tile(const char *where, vp_operand x, vp_shape_t counts) {
 }
 
 vp_expr vp__repeat(const char *where, vp_operand x, int64_t count, int axis) {
+    VP__CALL;
     vp__expr *e = vp__as_sized_leaf(vp__operand(x, where));
     if (e->kind != VP__EXPR_LEAF) return vp__give(e);
     vp__error *error = vp__axis_check(&axis, e->ndim, "repeat", where);
@@ -222,6 +230,7 @@ enum { MOST_JOINED = 16 };
 
 vp_expr vp__concatenate(const char *where, int axis, int count, const vp_operand *xs,
                         bool stack) {
+    VP__CALL;
     vp__expr *in[MOST_JOINED];
     const char *name = stack ? "stack" : "concatenate";
     if (count < 1 || count > MOST_JOINED || !xs)

@@ -243,6 +243,7 @@ static vp__expr *select_leaf(vp__expr *e, const vp_index *index, const char *whe
 }
 
 vp_expr vp__get(const char *where, vp_operand x, const vp_index *index) {
+    VP__CALL;
     vp__expr *e = vp__operand_view(x, where);
     const bool plain = is_plain(index);
     if (plain && x.kind == VP__IN_ARRAY && e->kind == VP__EXPR_LEAF && !e->late)
@@ -282,6 +283,7 @@ vp_expr vp__get(const char *where, vp_operand x, const vp_index *index) {
 }
 
 vp_expr vp__take(const char *where, vp_operand x, vp_operand positions, int axis) {
+    VP__CALL;
     vp__expr *in[2] = {vp__as_sized_leaf(vp__operand(x, where)),
                        vp__as_leaf(vp__operand(positions, where))};
     vp__expr *poison = vp__first_poison(2, in);
@@ -301,6 +303,7 @@ vp_expr vp__take(const char *where, vp_operand x, vp_operand positions, int axis
 }
 
 vp_expr vp__find(const char *where, vp_operand x, bool flat) {
+    VP__CALL;
     vp__expr *e = vp__operand(x, where);
     if (e->kind == VP__EXPR_POISON) return vp__give(e);
     e = vp__as_leaf(vp__build_cast(e, VP_BOOL, where));
@@ -488,6 +491,7 @@ static vp__error *put_plain(const char *where, vp__buffer *buffer, vp_dtype dtyp
 }
 
 void vp__put_at(const char *where, vp_array a, const vp_index *index, vp_operand x) {
+    VP__CALL;
     vp__expr *value = vp__operand(x, where);
     const bool plain = is_plain(index);
     vp__expr *array[16];

@@ -47,6 +47,14 @@ static bool find(void *library, const char *name, void *function) {
     return found != NULL;
 }
 
+/* Ends the threads the library has started for itself: nobody wants them. A fork that had
+ * begun when it was opened would not end them either, and the child would wait for them at
+ * its own next fork or exit. Left alone where the program has opened the library itself. */
+static void end_threads(void *library) {
+    int (*end)(void);
+    if (find(library, "blas_thread_shutdown_", &end)) end();
+}
+
 static bool bind(void *library) {
     int (*parallel)(void);
     void (*set_threads)(int);
@@ -71,9 +79,11 @@ static void open_library(void) {
                                         "libopenblasp.so.0"};
     if (!vp__config_get()->blas) return;
     for (size_t i = 0; i < sizeof names / sizeof *names && !blas.usable; i++) {
-        void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        void *others = dlopen(names[i], RTLD_NOW | RTLD_NOLOAD);
+        void *library = others ? others : dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
         if (!library) continue;
         blas.usable = bind(library);
+        if (!others) end_threads(library);
         if (!blas.usable) dlclose(library);
     }
 }

@@ -1,12 +1,12 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How puts gather in a bundle, and when it is handed over.
+ */
 #include "net/bundle.h"
 
-#include <string.h>
-
 #include "array/pool.h"
-#include "array/shape.h"
 #include "base/config.h"
-#include "lib/lib.h"
+#include "net/bundle_run.h"
 #include "net/cost.h"
 #include "net/traced.h"
 #include "net/tuning.h"
@@ -14,187 +14,8 @@
 enum {
     BLOCK = 4096 - 64, /* of the pool, for node, accesses and lanes */
     READS = 4,         /* storages a bundle may read */
-    GATES = 16,        /* groups its stores may wait for */
     MOST_VALUE = 1024, /* bytes of a value */
 };
-
-/* One put. dims and strides of its target follow the leaves' addresses. */
-typedef struct {
-    char *to;
-    uint64_t sequence; /* of the write */
-    char *data[];      /* of the leaves */
-} lane;
-
-typedef struct {
-    vp__recipe *recipe;
-    int32_t lanes, most;
-    int32_t lane_bytes, nleaves;
-    int32_t ndim; /* of targets */
-    bool fits;    /* values have their target's shape */
-    int32_t ngates;
-    vp__group *gate[GATES];
-    int64_t value_bytes; /* of a lane, in a temporary */
-    char *room;          /* for values that cannot be computed in place */
-    char *first;         /* lanes follow each other */
-} bundle;
-
-static lane *lane_of(const bundle *b, int i) {
-    return (lane *)(b->first + (ptrdiff_t)i * b->lane_bytes);
-}
-
-static int64_t *dims_of(const bundle *b, lane *l) {
-    return (int64_t *)(l->data + b->nleaves);
-}
-
-/* --- running ------------------------------------------------------------------------- */
-
-static vp__region region_of(const vp__node *n, const bundle *b, lane *l) {
-    const int64_t *dims = dims_of(b, l);
-    /* relaxed: it had its memory when the lane was added. */
-    const char *host = atomic_load_explicit(&n->result->host, memory_order_relaxed);
-    return vp__region_of(l->to - host, b->ndim, dims, dims + b->ndim,
-                         vp__dtype[n->dtype].size);
-}
-
-static void copy(const vp__node *n, const bundle *b, lane *l, char *value) {
-    if (b->ndim == 0) {
-        memcpy(l->to, value, (size_t)vp__dtype[n->dtype].size);
-        return;
-    }
-    const vp__part *last = vp__recipe_last(b->recipe);
-    const int64_t *dims = dims_of(b, l), *strides = dims + b->ndim;
-    int64_t from[VP__MAXDIM];
-    vp__shape_expand_strides(b->ndim, dims, last->out_ndim, last->out_dims,
-                             last->out_strides, from);
-    vp__view out = {l->to, dims, strides, b->ndim, n->dtype};
-    vp__view in = {value, dims, from, b->ndim, n->dtype};
-    vp__lib_copy(&out, &in, 0, 1);
-}
-
-/* Whether everything before it in the target's log is over. acquire: only the node's own
- * mark is left, and what the others did is visible. */
-static bool may_store(vp__node *n) {
-    return atomic_load_explicit(&n->waits[VP__WAIT_STORE], memory_order_acquire) == 1;
-}
-
-/* Distances between lanes, where all are the same. */
-typedef struct {
-    int64_t leaf[VP__SEGMENT_LEAVES];
-    int64_t to;
-} pace;
-
-/* With `to`, of targets as well. */
-static bool find_pace(const bundle *b, bool to, pace *p) {
-    const lane *one = lane_of(b, 0), *two = lane_of(b, 1);
-    for (int i = 0; i < b->nleaves; i++) p->leaf[i] = two->data[i] - one->data[i];
-    p->to = two->to - one->to;
-    for (int k = 2; k < b->lanes; k++) {
-        one = two;
-        two = lane_of(b, k);
-        for (int i = 0; i < b->nleaves; i++)
-            if (two->data[i] - one->data[i] != p->leaf[i]) return false;
-        if (to && two->to - one->to != p->to) return false;
-    }
-    return true;
-}
-
-/* Whether targets this far apart do not overlap. */
-static bool is_apart(const vp__node *n, const bundle *b, int64_t step) {
-    const int64_t *dims = dims_of(b, lane_of(b, 0)), *strides = dims + b->ndim;
-    int64_t extent = vp__dtype[n->dtype].size;
-    for (int i = 0; i < b->ndim; i++)
-        extent += (dims[i] - 1) * (strides[i] < 0 ? -strides[i] : strides[i]);
-    return extent <= (step < 0 ? -step : step);
-}
-
-static void begin(vp__node *n) {
-    bundle *b = n->payload;
-    const bool store = may_store(n);
-    if (store && b->fits) return;
-    n->temporary_bytes = b->lanes * b->value_bytes;
-    b->room = vp__pool_alloc((size_t)n->temporary_bytes);
-    if (!b->room)
-        vp__node_fail(n, vp__node_no_memory(n));
-    else if (!store)
-        n->temporary = b->room; /* for the store to come */
-}
-
-/* A lane that fails takes nothing but its own target with it. */
-static void fail(vp__node *n, const bundle *b, lane *l, vp__error *error) {
-    const vp__region region = region_of(n, b, l);
-    vp__storage_poison(n->result, error, &region, l->sequence);
-    l->to = NULL;
-}
-
-static void compute_one(vp__node *n, const bundle *b, int i, vp__core *core) {
-    lane *l = lane_of(b, i);
-    char *out = b->room ? b->room + i * b->value_bytes : l->to;
-    vp__error *error = vp__recipe_run(b->recipe, l->data, out, !b->room, core, n->where);
-    if (error) fail(n, b, l, error);
-}
-
-/* Computes all lanes in one run of an axis more, if they allow it. */
-static bool compute_together(vp__node *n, const bundle *b, vp__core *core) {
-    pace p;
-    if (b->lanes < 2 || !find_pace(b, !b->room, &p)) return false;
-    if (!b->room && !is_apart(n, b, p.to)) return false;
-    const lane *first = lane_of(b, 0);
-    vp__error *error;
-    if (!vp__recipe_run_lanes(
-            b->recipe, b->lanes, first->data, p.leaf, b->room ? b->room : first->to,
-            b->room ? b->value_bytes : p.to, !b->room, core, n->where, &error))
-        return false;
-    if (error) vp__node_fail(n, error);
-    return true;
-}
-
-static void store(vp__node *n) {
-    bundle *b = n->payload;
-    for (int i = 0; i < b->lanes; i++) {
-        lane *l = lane_of(b, i);
-        if (l->to) copy(n, b, l, b->room + i * b->value_bytes);
-    }
-}
-
-static void piece(vp__node *n, int64_t unused, vp__core *core) {
-    (void)unused;
-    bundle *b = n->payload;
-    if (!compute_together(n, b, core))
-        for (int i = 0; i < b->lanes; i++) compute_one(n, b, i, core);
-    if (b->room && !n->temporary && !n->error) store(n);
-}
-
-static void settle(vp__node *n) {
-    bundle *b = n->payload;
-    /* acquire pairs with whoever failed. */
-    if (!n->error && !atomic_load_explicit(&n->result->poison, memory_order_acquire))
-        return;
-    for (int i = 0; i < b->lanes; i++) {
-        lane *l = lane_of(b, i);
-        if (!l->to) continue;
-        if (n->error) {
-            fail(n, b, l, vp__error_retain(n->error));
-            continue;
-        }
-        const int64_t *dims = dims_of(b, l);
-        const vp__region region = region_of(n, b, l);
-        vp__target_written(n->result, (vp_dtype)n->dtype, b->ndim, dims, dims + b->ndim,
-                           &region, l->sequence);
-    }
-}
-
-static void deinit(vp__node *n) {
-    bundle *b = n->payload;
-    if (b->room && !n->temporary) vp__pool_free(b->room, (size_t)n->temporary_bytes);
-    vp__recipe_release(b->recipe);
-}
-
-static const vp__work bundle_work = {.begin = begin,
-                                     .piece = piece,
-                                     .store = store,
-                                     .settle = settle,
-                                     .deinit = deinit,
-                                     .finds_room = true};
 
 /* --- gathering ----------------------------------------------------------------------- */
 
@@ -258,7 +79,7 @@ static bool add_reads(vp__node *n, vp__expr *const *leaves, int count) {
 }
 
 static bool extend_write(vp__node *n, const vp__region *region, uint64_t *sequence) {
-    const bundle *b = n->payload;
+    const vp__bundle *b = n->payload;
     vp__storage *s = n->result;
     vp__spin_lock(&s->lock);
     *sequence = s->log.sequence;
@@ -271,14 +92,14 @@ static bool extend_write(vp__node *n, const vp__region *region, uint64_t *sequen
 /* Whether the open bundle is one that the put may join. */
 static bool is_like(const vp__node *n, const vp__recipe *recipe, const vp__target *t,
                     const vp__storage *s, bool fits) {
-    const bundle *b = n->payload;
+    const vp__bundle *b = n->payload;
     return b->recipe == recipe && n->result == s && b->ndim == t->ndim && b->fits == fits;
 }
 
 static void add_lane(vp__node *n, vp__expr *const *leaves, const vp__expr *value,
                      const vp__target *t, uint64_t sequence) {
-    bundle *b = n->payload;
-    lane *l = lane_of(b, b->lanes++);
+    vp__bundle *b = n->payload;
+    vp__lane *l = vp__lane_of(b, b->lanes++);
     /* relaxed: what it reads was seen to be complete; the target has its memory. */
     l->to = atomic_load_explicit(&n->result->host, memory_order_relaxed) + t->offset;
     l->sequence = sequence;
@@ -286,7 +107,7 @@ static void add_lane(vp__node *n, vp__expr *const *leaves, const vp__expr *value
         l->data[i] =
             atomic_load_explicit(&leaves[i]->storage->host, memory_order_relaxed) +
             leaves[i]->offset;
-    int64_t *axes = dims_of(b, l);
+    int64_t *axes = vp__lane_dims(b, l);
     for (int i = 0; i < b->ndim; i++) {
         axes[i] = t->dims[i];
         axes[b->ndim + i] = t->strides[i];
@@ -298,16 +119,16 @@ static vp__node *bundle_new(vp__recipe *recipe, const vp__expr *value,
                             const vp__target *t, vp__storage *s, bool fits) {
     const size_t before =
         (sizeof(vp__node) + 15) / 16 * 16 + READS * sizeof(vp__input) + 16;
-    vp__node *n = vp__node_new(&bundle_work, vp__segment_name(&recipe->seg), value->where,
-                               READS, 0, 0, 0, BLOCK - before);
+    vp__node *n = vp__node_new(&vp__bundle_work, vp__segment_name(&recipe->seg),
+                               value->where, READS, 0, 0, 0, BLOCK - before);
     if (!n) return NULL;
-    bundle *b = n->payload;
-    *b = (bundle){.recipe = recipe,
-                  .nleaves = recipe->seg.nleaves,
-                  .ndim = t->ndim,
-                  .fits = fits,
-                  .first = (char *)(b + 1)};
-    b->lane_bytes = (int32_t)(sizeof(lane) + sizeof(char *) * (size_t)b->nleaves +
+    vp__bundle *b = n->payload;
+    *b = (vp__bundle){.recipe = recipe,
+                      .nleaves = recipe->seg.nleaves,
+                      .ndim = t->ndim,
+                      .fits = fits,
+                      .first = (char *)(b + 1)};
+    b->lane_bytes = (int32_t)(sizeof(vp__lane) + sizeof(char *) * (size_t)b->nleaves +
                               2 * sizeof(int64_t) * (size_t)b->ndim);
     b->most = (int32_t)(((char *)n + n->bytes - b->first) / b->lane_bytes);
     b->value_bytes = (vp__recipe_last(recipe)->out_bytes + 15) / 16 * 16;
@@ -323,13 +144,13 @@ static vp__node *bundle_new(vp__recipe *recipe, const vp__expr *value,
 
 /* Enters the first write, behind whatever it has to wait for. */
 static bool enter_write(vp__node *n, const vp__region *region) {
-    bundle *b = n->payload;
+    vp__bundle *b = n->payload;
     vp__storage *s = n->result;
     int waits = 0;
     vp__spin_lock(&s->lock);
-    b->ngates = vp__log_gates(&s->log, true, region, b->gate, GATES);
+    b->ngates = vp__log_gates(&s->log, true, region, b->gate, VP__BUNDLE_GATES);
     n->write_sequence = s->log.sequence;
-    if (b->ngates <= GATES)
+    if (b->ngates <= VP__BUNDLE_GATES)
         n->write = vp__log_enter(&s->log, true, region, n, VP__WAIT_STORE, &waits);
     vp__spin_unlock(&s->lock);
     vp__node_attached(n, VP__WAIT_STORE, waits, 1);
@@ -343,7 +164,7 @@ static vp__node *open_bundle(vp__core *core, vp__recipe *recipe, vp__expr *const
     if (!atomic_load_explicit(&s->host, memory_order_acquire)) return NULL;
     vp__node *n = bundle_new(recipe, value, t, s, fits);
     if (!n) return NULL;
-    const bundle *b = n->payload;
+    const vp__bundle *b = n->payload;
     if (b->most < 2 || !add_reads(n, leaves, b->nleaves) || !enter_write(n, region)) {
         for (int i = 0; i < n->ninputs; i++) {
             vp__observe_end(n->in[i].group);
@@ -404,7 +225,7 @@ static bool is_somebody_idle(vp__core *core) {
  * operand two at a time, so there should be an even number. What would keep somebody busy for
  * a while is given to who is idle; looked at seldom, because others write what is looked at. */
 static bool is_full(vp__core *core, const vp__node *n) {
-    const bundle *b = n->payload;
+    const vp__bundle *b = n->payload;
     const float cost = n->estimate * (float)vp__cost_factor(n->key);
     if (b->lanes == b->most) return true;
     if (cost >= (float)vp__tuning.bundle_ns) return b->lanes % 2 == 0;

@@ -53,6 +53,8 @@ static void leave(void *core) {
 
 static void make_key(void) { pthread_key_create(&leaving, leave); }
 
+vp__core *vp__core_of_thread(void) { return self_core; }
+
 vp__core *vp__core_new(void) {
     int index = atomic_load_explicit(&vp__core_count, memory_order_relaxed);
     if (index >= VP__MAX_CORES) return NULL;
@@ -78,22 +80,24 @@ vp__core *vp__core_new(void) {
     return c;
 }
 
-/* A barrier in every running thread of the process: at once where that was registered, else
- * the system's, which takes milliseconds. */
-static void everybody_sees(void) {
+void vp__everybody_sees(void) {
     if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
         syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
+
+static bool has_barrier; /* set once, by vp__issuers_init */
+bool vp__has_barrier(void) { return has_barrier; }
+
+/* A third one that comes meanwhile has to wait as well. */
+static pthread_mutex_t announcing = PTHREAD_MUTEX_INITIALIZER;
 
 /* Another thread begins to issue: waits until nobody reads arrays in the belief of being the
  * only one. The barrier makes every other thread's next look at vp__many_issuers see it, or
  * its `reading` be seen here (the asymmetric form of Dekker's pattern). */
 static void announce_issuer(void) {
-    /* A third one that comes meanwhile has to wait as well. */
-    static pthread_mutex_t announcing = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&announcing);
     if (!atomic_exchange_explicit(&vp__many_issuers, true, memory_order_seq_cst)) {
-        everybody_sees();
+        vp__everybody_sees();
         int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
         for (int i = 0; i < count; i++)
             while (atomic_load_explicit(&vp__cores[i]->reading, memory_order_acquire))
@@ -105,7 +109,8 @@ static void announce_issuer(void) {
 void vp__issuers_init(void) {
     /* Where there is no such barrier nobody is ever taken for the only one. */
     long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
-    if (commands < 0 || !(commands & MEMBARRIER_CMD_GLOBAL))
+    has_barrier = commands >= 0 && commands & MEMBARRIER_CMD_GLOBAL;
+    if (!has_barrier)
         atomic_store_explicit(&vp__many_issuers, true, memory_order_relaxed);
     else if (commands & MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
         syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
@@ -128,6 +133,16 @@ static vp__core *adopt(void) {
     if (c) pthread_setspecific(leaving, c);
     if (c && c->index != 0) announce_issuer();
     return c;
+}
+
+void vp__cores_hold(void) {
+    pthread_mutex_lock(&making);
+    pthread_mutex_lock(&announcing);
+}
+
+void vp__cores_let_go(void) {
+    pthread_mutex_unlock(&announcing);
+    pthread_mutex_unlock(&making);
 }
 
 /* Out of line, so that asking for one's core is a load and a test where it is asked for. */

@@ -19,6 +19,7 @@
 #include "base/deque.h"
 
 typedef struct vp__node vp__node;
+typedef struct vp__core vp__core;
 
 enum { VP__MAX_CORES = 4096, VP__CORE_RECIPES = 32 };
 
@@ -29,7 +30,14 @@ typedef struct {
         bundled;
 } vp__counters;
 
-typedef struct vp__core {
+/* What a thread waits for. */
+typedef struct {
+    _Atomic int remaining; /* signals to come */
+    _Atomic int done;      /* 1 when none are left; the sleeping thread's condition */
+    vp__core *core;
+} vp__event;
+
+struct vp__core {
     int index;
     _Atomic bool used; /* some thread owns this record */
     vp__deque deque;
@@ -57,7 +65,13 @@ typedef struct vp__core {
     _Atomic(vp__node *) bundle; /* the open one; whoever exchanges it for NULL has it */
     struct vp__recipe *recipe[VP__CORE_RECIPES]; /* of forms its thread issued */
     vp__counters counters;
-} vp__core;
+    _Atomic int call; /* where its thread is when another one forks; see fork.h */
+    /* What its thread waits for, and what it is going to read when that has happened: here
+     * and not on its stack, so that signals find it in a child that has not the thread. */
+    vp__event event;
+    bool waits; /* the event is in use */
+    _Atomic(vp__group *) observing;
+};
 
 extern vp__core *vp__cores[VP__MAX_CORES];
 extern _Atomic int vp__core_count; /* records made so far, used or not */
@@ -67,12 +81,22 @@ extern int vp__placeable;          /* cores nodes may be placed on: VP_THREADS *
  * issuing than there may be records, waits for another thread to end. */
 vp__core *vp__core_self(void);
 vp__core *vp__core_new(void);
+/* The calling thread's core if it has one, else NULL. */
+vp__core *vp__core_of_thread(void);
+/* Around a fork: nobody gets a core, or makes the first one wait until it is not alone. */
+void vp__cores_hold(void);
+void vp__cores_let_go(void);
 
 /* Whether several threads have issued. What runs on the calling thread at once reads arrays
  * without entering their logs: nobody else can write them meanwhile. That holds as long as
  * one thread issues, and stops before a second one gets its core. */
 extern _Atomic bool vp__many_issuers;
 void vp__issuers_init(void); /* once, before anybody issues */
+
+/* A barrier in every running thread of the process: at once where that was registered, else
+ * the system's, which takes milliseconds. Without any it does nothing. */
+void vp__everybody_sees(void);
+bool vp__has_barrier(void);
 
 /* Adds one to a counter of one's own core: a plain increment, atomic only so that readers
  * see whole values. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "array/shape.h"
+#include "net/fork.h"
 #include "net/issue.h"
 #include "net/library_work.h"
 
@@ -46,6 +47,7 @@ void vp__gate_copy(vp__expr *x, vp__gate *size_gate, vp__gate *run_gate,
 }
 
 void vp__gate_open(vp__gate *gate) {
+    VP__CALL;
     vp__node *n = gate->node;
     gate->node = NULL;
     atomic_fetch_sub_explicit(&vp__nodes_outside, 1, memory_order_relaxed);

@@ -78,4 +78,8 @@ void vp__drain(void);
 /* Helps until there is room for another node of this many bytes. */
 void vp__admit(int64_t bytes);
 
+/* Whether that many bytes can be had at all. What asks for more fails when it runs, and
+ * nobody waits for it or makes room for it. */
+bool vp__memory_has(int64_t bytes);
+
 #endif

@@ -13,6 +13,7 @@
 #include "net/bundle.h"
 #include "net/cost.h"
 #include "net/launch.h"
+#include "net/net.h"
 #include "net/traced.h"
 #include "trace/trace.h"
 
@@ -259,7 +260,7 @@ static void check_fit(vp__node *n) {
 
 /* Counts memory the node will allocate as in flight already. */
 static void promise(vp__node *n) {
-    if (n->is_put || n->result->inline_data) return;
+    if (n->is_put || n->result->inline_data || !vp__memory_has(n->result->bytes)) return;
     n->promised = n->result->bytes;
     atomic_fetch_add_explicit(&vp__bytes_promised, n->promised, memory_order_relaxed);
 }

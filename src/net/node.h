@@ -29,13 +29,6 @@ enum { VP__WAIT_EVENT = VP__NWAITS };
  * waiters are still being attached. */
 enum { VP__ATTACHING = 1 << 20 };
 
-/* What a thread waits for. */
-typedef struct {
-    _Atomic int remaining; /* signals to come */
-    _Atomic int done;      /* 1 when none are left; the sleeping thread's condition */
-    vp__core *core;
-} vp__event;
-
 /* An array a node reads. dims and strides have ndim entries; when `late`, they are those
  * of the whole storage and are filled in when it has been sized. */
 typedef struct {

@@ -11,6 +11,7 @@
 #include "base/config.h"
 #include "lib/lib.h"
 #include "net/cost.h"
+#include "net/fork.h"
 #include "net/issue.h"
 #include "net/launch.h"
 #include "net/node.h"
@@ -129,6 +130,12 @@ static void offer_pieces(vp__core *core, vp__node *n, int64_t pieces) {
     }
 }
 
+/* Whether threads that run nodes are asked to return. relaxed: they ask again and again. */
+static bool must_pause(void) {
+    return atomic_load_explicit(&vp__workers_pause, memory_order_relaxed) ||
+           vp__fork_waits();
+}
+
 /* Takes pieces until none is left. True if this thread finished the phase's last one. */
 static bool run_pieces(vp__core *core, vp__node *n) {
     bool last = false;
@@ -146,7 +153,7 @@ static bool run_pieces(vp__core *core, vp__node *n) {
         /* acq_rel: the one who brings it to zero sees every piece's output. */
         last = atomic_fetch_sub_explicit(&n->pieces_left, 1, memory_order_acq_rel) == 1;
         if (last) return true;
-        if (atomic_load_explicit(&vp__workers_pause, memory_order_relaxed)) {
+        if (must_pause()) {
             /* Asked to return: leave a ticket so that the rest is not forgotten. */
             atomic_fetch_add_explicit(&n->refs, 1, memory_order_relaxed);
             vp__core_push(core, core->index, n);
@@ -268,8 +275,7 @@ void vp__node_run(vp__core *core, vp__node *n) {
             start(core, n);
         else
             join(core, n);
-        bool pause = atomic_load_explicit(&vp__workers_pause, memory_order_relaxed);
-        n = vp__ready_take(core, !pause && continues);
+        n = vp__ready_take(core, !must_pause() && continues);
     }
     atomic_store_explicit(&core->busy, false, memory_order_relaxed);
 }

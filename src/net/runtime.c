@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The runtime's beginning, end and forks. Workers stop at the end of a piece: a fork joins
- * them, so that the child inherits a net that nobody is working on, and both sides start
- * their own again with the next node.
+ * The runtime's beginning and end.
  */
 #include <pthread.h>
 
@@ -12,28 +10,12 @@
 #include "jit/native.h"
 #include "lib/lib.h"
 #include "net/cost.h"
+#include "net/fork.h"
 #include "net/net.h"
 #include "ops/kernels.h"
 #include "trace/trace.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void before_fork(void) { vp__workers_hold(); }
-
-/* Work may be queued already; with workers gone it would wait for the next caller. */
-static void after_fork(void) {
-    vp__workers_let_go();
-    if (atomic_load_explicit(&vp__nodes_in_flight, memory_order_relaxed) > 0)
-        vp__workers_start();
-}
-
-/* Threads that are not there any more do not read. */
-static void in_child(void) {
-    int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
-    for (int i = 0; i < count; i++)
-        atomic_store_explicit(&vp__cores[i]->reading, false, memory_order_relaxed);
-    after_fork();
-}
 
 static void init(void) {
     const vp__config *config = vp__config_get();
@@ -58,7 +40,7 @@ static void init(void) {
     vp__pool_free(vp__pool_alloc(64), 64);
     vp__native_init(vp__cost_book_compiling);
     vp__lib_fft_init();
-    pthread_atfork(before_fork, after_fork, in_child);
+    vp__fork_init();
 }
 
 void vp__net_init(void) { pthread_once(&once, init); }

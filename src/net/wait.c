@@ -10,6 +10,7 @@
 #include "base/config.h"
 #include "base/spin.h"
 #include "net/bundle.h"
+#include "net/fork.h"
 #include "net/net.h"
 #include "net/remote.h"
 #include "net/tuning.h"
@@ -33,6 +34,7 @@ static void wait_event(vp__event *e) {
     uint64_t idle_since = 0;
     /* acquire pairs with the release (seq_cst store) of whoever fires the event. */
     while (!atomic_load_explicit(&e->done, memory_order_acquire)) {
+        vp__call_pause(core);
         if (help(core)) {
             idle_since = 0;
             continue;
@@ -47,10 +49,20 @@ static void wait_event(vp__event *e) {
     vp__trace(VP__TR_WAIT_END, 0, "wait", 0);
 }
 
-static void event_init(vp__event *e, int remaining) {
+/* The core's event, or one of the caller's: memory may be released while a thread helps, and
+ * what the user does then may wait as well. */
+static vp__event *event_new(vp__event *other, int remaining) {
+    vp__core *core = vp__core_self();
+    vp__event *e = core->waits ? other : &core->event;
+    if (e != other) core->waits = true;
     atomic_init(&e->remaining, remaining);
     atomic_init(&e->done, 0);
-    e->core = vp__core_self();
+    e->core = core;
+    return e;
+}
+
+static void event_end(vp__event *e) {
+    if (e == &e->core->event) e->core->waits = false;
 }
 
 static bool is_without(unsigned mechanism) {
@@ -68,44 +80,52 @@ void vp__wait_sized(vp__storage *s) {
     if (vp__storage_is_sized(s)) return;
     if (is_without(VP__WITHOUT_SIZES)) wait_result(s);
     if (vp__storage_is_sized(s)) return;
-    vp__event e;
-    event_init(&e, 1);
-    vp__waiter *w = vp__waiter_new(&e, VP__WAIT_EVENT);
+    vp__event other, *e = event_new(&other, 1);
+    vp__waiter *w = vp__waiter_new(e, VP__WAIT_EVENT);
     if (!w) {
         /* No memory even for this: look again and again, working meanwhile. */
-        while (!vp__storage_is_sized(s))
-            if (!help(e.core)) vp__spin_pause();
-        return;
-    }
-    if (vp__waitlist_push(&s->late->sized, w))
-        wait_event(&e);
-    else
+        while (!vp__storage_is_sized(s)) {
+            vp__call_pause(e->core);
+            if (!help(e->core)) vp__spin_pause();
+        }
+    } else if (vp__waitlist_push(&s->late->sized, w)) {
+        wait_event(e);
+    } else {
         vp__waiter_free(w);
+    }
+    event_end(e);
 }
 
 vp__error *vp__observe(vp__storage *s, const vp__region *r, vp__group **group) {
-    vp__event e;
-    event_init(&e, VP__ATTACHING);
+    vp__event other, *e = event_new(&other, VP__ATTACHING);
+    vp__core *core = e->core;
+    /* relaxed, here and below: others look at it only when this thread is not there. */
+    vp__group *outer = atomic_load_explicit(&core->observing, memory_order_relaxed);
     int waits = 0;
     uint64_t sequence = 0;
     for (;;) {
         vp__spin_lock(&s->lock);
         sequence = s->log.sequence;
-        *group = vp__log_enter(&s->log, false, r, &e, VP__WAIT_EVENT, &waits);
+        *group = vp__log_enter(&s->log, false, r, e, VP__WAIT_EVENT, &waits);
         vp__spin_unlock(&s->lock);
         if (*group) break;
         vp__pool_trim();
-        help(e.core);
+        vp__call_pause(core);
+        help(core);
     }
+    atomic_store_explicit(&core->observing, *group, memory_order_relaxed);
     /* Drop what attaching held; with nothing left to wait for, done stays unset and unused. */
-    int left = atomic_fetch_sub_explicit(&e.remaining, VP__ATTACHING - waits,
+    int left = atomic_fetch_sub_explicit(&e->remaining, VP__ATTACHING - waits,
                                          memory_order_acq_rel) -
                (VP__ATTACHING - waits);
-    if (left > 0) wait_event(&e);
+    if (left > 0) wait_event(e);
+    event_end(e);
     if (!vp__storage_is_on_host(s)) {
-        event_init(&e, 1);
-        if (vp__remote_to_host(s, &e, VP__WAIT_EVENT)) wait_event(&e);
+        e = event_new(&other, 1);
+        if (vp__remote_to_host(s, e, VP__WAIT_EVENT)) wait_event(e);
+        event_end(e);
     }
+    atomic_store_explicit(&core->observing, outer, memory_order_relaxed);
     return vp__error_retain(vp__storage_error(s, r, sequence));
 }
 
@@ -120,6 +140,7 @@ void vp__drain(void) {
     vp__trace(VP__TR_WAIT_BEGIN, 0, "sync", 0);
     uint64_t idle_since = 0;
     while (atomic_load_explicit(&vp__nodes_in_flight, memory_order_acquire) > 0) {
+        vp__call_pause(core);
         if (help(core)) {
             idle_since = 0;
             continue;
@@ -164,12 +185,21 @@ static bool somebody_works(void) {
     return false;
 }
 
+bool vp__memory_has(int64_t bytes) {
+    const vp__config *config = vp__config_get();
+    return bytes <= config->memory_all || bytes <= config->memory;
+}
+
 __attribute__((noinline, cold)) static void wait_for_room(int64_t bytes) {
+    if (!vp__memory_has(bytes)) bytes = 0; /* whatever is freed, there will be no room */
+    if (has_room(bytes)) return;
     vp__core *core = vp__core_self();
     vp__count(&core->counters.limit_waits, 1);
     vp__trace(VP__TR_LIMIT, 0, "limit", (uint64_t)bytes);
     uint64_t idle_since = 0;
-    while (!has_room(bytes)) {
+    /* Who is in the middle of an instruction cannot pause: for a fork that waits the limit is
+     * passed by one. */
+    while (!has_room(bytes) && !vp__fork_waits()) {
         if (help(core) || somebody_works()) {
             idle_since = 0;
             continue;

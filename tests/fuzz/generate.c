@@ -127,7 +127,7 @@ static bool step_observe(fuzz_gen *g) {
     if (x < 0) return false;
     if (kind == FUZZ_ITEM && !fuzz_oops(g)) {
         fuzz_shape s = fuzz_shape_of(&g->v[x]);
-        if (s.late || fuzz_elements(&s) != 1) {
+        if ((s.late && s.ndim > 0) || fuzz_elements(&s) != 1) {
             fuzz_operand o = fuzz_use(g, x);
             fuzz_instruction *n = fuzz_add(g, FUZZ_REDUCE);
             n->op = fuzz_chance(&g->r, 50) ? VP__SUM : VP__ANY;
@@ -135,7 +135,7 @@ static bool step_observe(fuzz_gen *g) {
             n->nin = 1;
             n->naxes = -1;
             vp_dtype t = n->op == VP__ANY ? VP_BOOL : VP_F64;
-            s = (fuzz_shape){.bad = s.bad};
+            s = (fuzz_shape){.bad = s.bad, .late = s.late};
             fuzz_define(g, t, &s);
             x = g->p->count - 1;
         }
@@ -145,9 +145,7 @@ static bool step_observe(fuzz_gen *g) {
     return true;
 }
 
-/* Steps and how often each is taken, out of the sum of them all. Gates are not: the model
- * takes the size of a reduction to a number for known, where the net waits for the operand's,
- * and so a program may wait for what it holds back itself. */
+/* Steps and how often each is taken, out of the sum of them all. */
 static const struct {
     bool (*step)(fuzz_gen *g);
     int weight;
@@ -159,7 +157,7 @@ static const struct {
     {fuzz_step_matmul, 15},   {fuzz_step_reshape, 20}, {fuzz_step_axes, 30},
     {fuzz_step_join, 15},     {fuzz_step_repeat, 10},  {fuzz_step_take, 15},
     {fuzz_step_find, 20},     {step_scope, 20},        {step_observe, 30},
-    {step_gate, 0},           {fuzz_step_fourier, 25}, {fuzz_step_loop, 25},
+    {step_gate, 20},          {fuzz_step_fourier, 25}, {fuzz_step_loop, 25},
 };
 
 static void take_step(fuzz_gen *g) {

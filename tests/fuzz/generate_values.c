@@ -249,7 +249,6 @@ bool fuzz_step_reduce(fuzz_gen *g) {
             r.dims[r.ndim++] = 1;
     }
     if (empty_fails && fuzz_elements(&s) == 0 && fuzz_elements(&r) != 0) r.bad = true;
-    if (r.ndim == 0) r.late = false;
     fuzz_define(g, result, &r);
     return true;
 }

@@ -16,7 +16,9 @@ typedef struct {
     bool array; /* a name; else an expression */
     bool live;  /* in scope, not dropped, not used up */
     bool bad;   /* poisoned, as far as the model knows */
-    bool late;  /* dims are bounds: the true ones are known only to the program */
+    /* Dims are bounds: the true ones are known only to the program. Of what has no axes they
+     * are known, but whether there will be a value is not: asking for its size waits too. */
+    bool late;
     bool plain; /* an expression that vp_view takes */
     uint8_t dtype;
     int8_t ndim;

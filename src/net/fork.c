@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The handlers of fork. Before it, in this order: no thread begins a call any more, and
+ * those that are in one end it or pause; workers stop at the end of a piece and are joined;
+ * nobody makes core records. So the child inherits a net that nobody is working on, and both
+ * sides start workers of their own again. The handlers of those below us (the pool, native
+ * code, Fourier transforms, the trace) were registered before and so run after ours: their
+ * locks are taken when nobody of ours wants them any more.
+ */
+#include "net/fork.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include "net/net.h"
+
+_Atomic int vp__forking;
+_Thread_local _Atomic int vp__call_within;
+
+/* Held for as long as a fork takes; others wait for the end of it by taking it. */
+static pthread_mutex_t passing = PTHREAD_MUTEX_INITIALIZER;
+
+__attribute__((noinline, cold)) void vp__fork_pass(vp__core *core, int state) {
+    /* relaxed: our own. */
+    const int back = atomic_load_explicit(&core->call, memory_order_relaxed);
+    /* The barrier of our own, where the system has none. */
+    atomic_thread_fence(memory_order_seq_cst);
+    while (vp__fork_waits()) {
+        /* release pairs with wait_for_others: what we did is done. */
+        atomic_store_explicit(&core->call, state, memory_order_release);
+        pthread_mutex_lock(&passing);
+        pthread_mutex_unlock(&passing);
+        /* relaxed, and the fence before we look again: as in vp__call_begin. */
+        atomic_store_explicit(&core->call, back, memory_order_relaxed);
+        atomic_thread_fence(memory_order_seq_cst);
+    }
+}
+
+static bool is_in_the_way(const vp__core *c) {
+    /* acquire pairs with the release of whoever leaves or pauses. */
+    return atomic_load_explicit(&c->call, memory_order_acquire) == VP__INSIDE;
+}
+
+/* Records that are made meanwhile belong to threads that will see us. */
+static void wait_for_others(const vp__core *self) {
+    int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
+    for (int i = 0; i < count; i++)
+        while (vp__cores[i] != self && is_in_the_way(vp__cores[i])) sched_yield();
+}
+
+static void before_fork(void) {
+    pthread_mutex_lock(&passing);
+    /* seq_cst, and the barrier: see fork.h. */
+    atomic_fetch_or_explicit(&vp__forking, VP__FORK_WAITS, memory_order_seq_cst);
+    vp__everybody_sees();
+    wait_for_others(vp__core_of_thread());
+    vp__workers_hold();
+    vp__cores_hold();
+}
+
+/* Work may be queued already; with workers gone it would wait for the next caller. */
+static void after_fork(void) {
+    vp__cores_let_go();
+    vp__workers_let_go();
+    if (atomic_load_explicit(&vp__nodes_in_flight, memory_order_relaxed) > 0)
+        vp__workers_start();
+    /* release: whoever sees that it is over sees the workers' state. */
+    atomic_fetch_and_explicit(&vp__forking, ~VP__FORK_WAITS, memory_order_release);
+    pthread_mutex_unlock(&passing);
+}
+
+/* The record of a thread that is not there any more. relaxed: the child has one thread. */
+static void bury(vp__core *c) {
+    atomic_store_explicit(&c->reading, false, memory_order_relaxed);
+    atomic_store_explicit(&c->busy, false, memory_order_relaxed);
+    atomic_store_explicit(&c->parked, 0, memory_order_relaxed);
+    /* The next thread may have its record, unless signals may still come for the event it
+     * was waiting for. */
+    if (atomic_load_explicit(&c->call, memory_order_relaxed) == VP__OUTSIDE &&
+        (c->index == 0 || c->index >= vp__placeable))
+        atomic_store_explicit(&c->used, false, memory_order_relaxed);
+}
+
+static void in_child(void) {
+    const vp__core *self = vp__core_of_thread();
+    int count = atomic_load_explicit(&vp__core_count, memory_order_relaxed);
+    for (int i = 0; i < count; i++)
+        if (vp__cores[i] != self) bury(vp__cores[i]);
+    after_fork();
+    /* What those threads were going to read nobody reads. Only now, since this may make nodes
+     * ready, and a thread without a record takes one for it. */
+    for (int i = 0; i < count; i++) {
+        vp__group *group = atomic_exchange_explicit(&vp__cores[i]->observing, NULL,
+                                                    memory_order_relaxed); /* as above */
+        if (group) vp__observe_end(group);
+    }
+}
+
+void vp__fork_init(void) {
+    /* Where there is no barrier everybody looks closer, with one of their own. */
+    if (!vp__has_barrier())
+        atomic_fetch_or_explicit(&vp__forking, VP__FORK_NO_BARRIER, memory_order_relaxed);
+    pthread_atfork(before_fork, after_fork, in_child);
+}
