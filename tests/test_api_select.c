@@ -5,6 +5,8 @@
  * side by side (an integer counts as one of them), in front when something stands
  * between.
  */
+#include <stdlib.h>
+
 #include "tests/net_support.h"
 
 /* 2 × 3 × 4, elements 0 to 23. */
@@ -161,6 +163,46 @@ VP_TEST(take_along_an_axis) {
     VP_CHECK_ERROR(vp_wait(vp_take(a, vp_gt(j, 0), 1)), VP_ERR_TYPE, "bool");
     vp_end(outer);
     VP_CHECK_OK(vp_sync());
+}
+
+/* Long lists, with a negative index and without, into memory that goes either way, of
+ * elements that have a quick way and of others; a bad index at either end is found. */
+static void take_long(vp_dtype t, int64_t n) {
+    enum { SIZE = 50 };
+    int64_t *list = malloc((size_t)n * sizeof *list);
+    double *got = malloc((size_t)n * sizeof *got);
+    vp_scope s = vp_begin();
+    vp_array base = vp_let(vp_arange(t, 0, SIZE, 1));
+    for (int negative = 0; negative < 2; negative++) {
+        for (int64_t i = 0; i < n; i++) list[i] = i * i % SIZE;
+        if (negative) list[n / 2] -= SIZE;
+        vp_array where = vp_let(vp_from(VP_I64, vp_shape(n), list));
+        vp_array taken = vp_let(vp_cast(vp_take(base, where, 0), VP_F64));
+        VP_CHECK_EQ((int)vp_read(taken, got, (size_t)n * sizeof *got), (int)VP_OK);
+        for (int64_t i = 0; i < n; i++) VP_CHECK_EQ((int)got[i], (int)(i * i % SIZE));
+        vp_array back = vp_let(vp_flip(base, 0));
+        vp_array turned = vp_let(vp_cast(vp_take(back, where, 0), VP_F64));
+        VP_CHECK_EQ((int)vp_read(turned, got, (size_t)n * sizeof *got), (int)VP_OK);
+        for (int64_t i = 0; i < n; i++)
+            VP_CHECK_EQ((int)got[i], SIZE - 1 - (int)(i * i % SIZE));
+    }
+    for (int end = 0; end < 4; end++) {
+        for (int64_t i = 0; i < n; i++) list[i] = i % SIZE;
+        list[end & 1 ? n - 1 : 0] = end & 2 ? SIZE : -SIZE - 1;
+        vp_array where = vp_let(vp_from(VP_I64, vp_shape(n), list));
+        VP_CHECK_ERROR(vp_wait(vp_take(base, where, 0)), VP_ERR_INDEX,
+                       end & 2 ? "take: index 50" : "take: index -51");
+    }
+    vp_end(s);
+    free(list);
+    free(got);
+}
+
+VP_TEST(take_of_long_lists) {
+    static const vp_dtype types[] = {VP_F64, VP_F32, VP_I32, VP_I16};
+    static const int64_t length[] = {1, 7, 63, 64, 65, 130, 1000, 300000};
+    for (int i = 0; i < 4; i++)
+        for (int l = 0; l < 8; l++) take_long(types[i], length[l]);
 }
 
 VP_TEST(find_and_nonzero) {

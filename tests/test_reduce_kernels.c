@@ -169,6 +169,87 @@ VP_TEST(baseline_follows_the_tree) { check_isa(isas[0]); }
 VP_TEST(avx2_follows_the_tree) { check_isa(isas[1]); }
 VP_TEST(avx512_follows_the_tree) { check_isa(isas[2]); }
 
+static void put_real(vp_dtype t, char *x, int64_t i, double value) {
+    if (t == VP_F64)
+        ((double *)(void *)x)[i] = value;
+    else if (t == VP_F32)
+        ((float *)(void *)x)[i] = (float)value;
+    else if (t == VP_I32)
+        ((int32_t *)(void *)x)[i] = (int32_t)value;
+    else
+        x[i] = (char)value;
+}
+
+static int64_t position_of(const vp__kernels *kernels, vp__op op, vp_dtype t,
+                           const char *x, int64_t n) {
+    const vp__reduce_kernel *k = &kernels->reduce[op][t];
+    _Alignas(64) char state[64];
+    int64_t at;
+    k->block(state, x, n, 0);
+    k->finish(&at, state, 1);
+    return at;
+}
+
+/* The extreme, another one behind it, and NaN, wherever they stand: in the first and the
+ * last vector, at both ends of a group, in a tail, beyond what small numbers can count. */
+static void check_positions(const vp__kernels *kernels, vp_dtype t, int64_t n) {
+    char *x = malloc((size_t)(n + 1) * vp__dtype[t].size);
+    char *first = x + vp__dtype[t].size; /* not aligned to more than an element */
+    const int64_t place[] = {0,     1,         63,    64,         511,    512,
+                             n / 2, n / 2 + 1, n - 2, n - 1 - 64, n - 65, n - 1};
+    const bool is_float = vp__dtype[t].cls == VP__CLASS_F;
+    for (size_t i = 0; i < sizeof place / sizeof place[0]; i++) {
+        const int64_t at = place[i] < 0 ? 0 : place[i] < n ? place[i] : n - 1;
+        for (int64_t j = 0; j < n; j++) put_real(t, first, j, (double)(j * 7 % 61));
+        put_real(t, first, at, 100);
+        VP_CHECK_EQ(position_of(kernels, VP__OP_argmax, t, first, n), at);
+        put_real(t, first, n - 1, 100);
+        VP_CHECK_EQ(position_of(kernels, VP__OP_argmax, t, first, n), at);
+        put_real(t, first, at, -100);
+        VP_CHECK_EQ(position_of(kernels, VP__OP_argmin, t, first, n), at);
+        put_real(t, first, n - 1, -100);
+        VP_CHECK_EQ(position_of(kernels, VP__OP_argmin, t, first, n), at);
+        if (!is_float) continue;
+        put_real(t, first, n - 1, NAN);
+        VP_CHECK_EQ(position_of(kernels, VP__OP_argmin, t, first, n), n - 1);
+        put_real(t, first, at, NAN);
+        VP_CHECK_EQ(position_of(kernels, VP__OP_argmin, t, first, n), at);
+        VP_CHECK_EQ(position_of(kernels, VP__OP_argmax, t, first, n), at);
+    }
+    free(x);
+}
+
+VP_TEST(positions_are_those_of_the_first) {
+    static const vp_dtype types[] = {VP_F64, VP_F32, VP_I32, VP_I8};
+    static const int64_t length[] = {1, 40, 64, 77, 1000, 8192, 65536, 200003};
+    for (int i = 0; i < 3; i++) {
+        const vp__kernels *kernels = vp__kernels_for(isas[i]);
+        for (int j = 0; kernels != NULL && j < 4; j++)
+            for (int l = 0; l < 8; l++) check_positions(kernels, types[j], length[l]);
+    }
+}
+
+/* Of zeros of both signs the first of its lane counts, whatever its sign, for every length
+ * of what follows. */
+VP_TEST(extremes_keep_the_first_zero) {
+    enum { N = 3000 };
+    static double x[N];
+    for (int i = 0; i < 3; i++) {
+        const vp__kernels *kernels = vp__kernels_for(isas[i]);
+        for (int n = 1; kernels != NULL && n <= N; n += 1 + n / 9)
+            for (int lane = 0; lane < 8 && lane < n; lane++) {
+                for (int j = 0; j < n; j++) x[j] = j % 8 == lane ? 0.0 : -1.0;
+                for (int j = lane + 8; j < n; j += 8) x[j] = -0.0;
+                double top, bottom;
+                kernels->reduce[VP__OP_max][VP_F64].rows(&top, x, 1, n);
+                VP_CHECK(top == 0 && !signbit(top));
+                for (int j = 0; j < n; j++) x[j] = -x[j];
+                kernels->reduce[VP__OP_min][VP_F64].rows(&bottom, x, 1, n);
+                VP_CHECK(bottom == 0 && signbit(bottom));
+            }
+    }
+}
+
 VP_TEST(sums_keep_negative_zero) {
     const vp__kernels *kernels = vp__kernels_get();
     const double x[3] = {-0.0, -0.0, -0.0};

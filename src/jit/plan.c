@@ -412,8 +412,10 @@ static void cut(maker *m, int64_t piece_elements) {
         if ((p->mode == VP__PLAN_MAP || p->mode == VP__PLAN_COPY) &&
             fits > m->step[slowest])
             m->step[slowest] = min64(m->dim[slowest], fits);
+        /* Only what may be decided early has to look up now and then. */
         if (p->mode == VP__PLAN_ROW_CHUNKS && p->ntile == 1)
-            m->step[slowest] = 16 * VP__REDUCE_CHUNK;
+            m->step[slowest] =
+                p->stop == VP__NONE ? max64(m->dim[slowest], 1) : 16 * VP__REDUCE_CHUNK;
     }
     p->tile_elements = p->tile_outputs = p->tiles = 1;
     for (int t = 0; t < p->ntile; t++) p->tile_elements *= m->step[p->tile[t]];

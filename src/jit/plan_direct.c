@@ -35,6 +35,13 @@ static bool is_handled(const vp__kernel *k) {
            k->result == k->reduce_type;
 }
 
+/* The base kernels read the extreme of contiguous floats as fast as memory gives them, and
+ * look for NaN beside that. */
+static bool is_extreme_alone(const vp__plan *p, const vp__kernel *k) {
+    return p->bare && (k->reduce == VP__OP_min || k->reduce == VP__OP_max) &&
+           vp__dtype[k->reduce_type].cls == VP__CLASS_F;
+}
+
 static bool find_nest(const vp__plan *p, const vp__kernel *k, const vp__space *l,
                       nest *n) {
     const int kept = p->nkept - 1;
@@ -52,7 +59,7 @@ static bool find_nest(const vp__plan *p, const vp__kernel *k, const vp__space *l
         return true;
     }
     *n = (nest){VP__FORM_ROWS, p->nkept, loop_or_none(kept), loop_or_none(kept - 1)};
-    return p->numbers >= LEAST_REDUCED;
+    return p->numbers >= LEAST_REDUCED && !is_extreme_alone(p, k);
 }
 
 static int64_t stride_along(const vp__plan *p, int operand, uint8_t loop) {

@@ -84,20 +84,6 @@ static int64_t tile_outputs(const vp__run *r) {
     return n;
 }
 
-/* Folds the n elements at x, which follow those folded so far, into one output's state
- * where grouping is free: the slot holds it from the first chunk on. */
-static void fold_free(const vp__reduce_kernel *k, char *state, const char *x, int lg,
-                      int64_t n, int64_t base, bool fresh) {
-    if (fresh) {
-        const int64_t first = min64(n, VP__REDUCE_CHUNK);
-        k->block(state, x, first, base);
-        x += first << lg;
-        base += first;
-        n -= first;
-    }
-    if (n > 0) k->extend(state, x, n, base);
-}
-
 /* Folds numbers base… of every output of the tile: n elements each, `row` bytes apart,
  * the first at x. `chunk` is the unit of the counter. */
 static void fold_rows(const vp__run *r, counter *c, const char *x, int64_t row,
@@ -109,7 +95,7 @@ static void fold_rows(const vp__run *r, counter *c, const char *x, int64_t row,
         const bool fresh = c->count == 0;
         if (fresh) counter_push(c, counter_slot(c));
         for (int64_t j = 0; j < outputs; j++)
-            fold_free(k, c->level[0] + j * state, x + j * row, p->in_lg, n, base, fresh);
+            (fresh ? k->block : k->extend)(c->level[0] + j * state, x + j * row, n, base);
         return;
     }
     for (int64_t q = 0; q < n; q += chunk) {

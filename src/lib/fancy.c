@@ -172,7 +172,7 @@ static void move_all(const vp__view *base, const vp__view *other, const vp__fanc
 }
 
 /* The common case: one index list into a vector, contiguous on every side. Without the
- * offsets in between, more loads are under way at once. */
+ * offsets in between, more loads are under way at once. Also false where an index is bad. */
 static bool gather_vector(const vp__view *base, const vp__fancy *f, const vp__nest *list,
                           const vp__nest *space) {
     if (f->nindex != 1 || list->ndim != 1 || space->ndim != 0) return false;
@@ -180,10 +180,17 @@ static bool gather_vector(const vp__view *base, const vp__fancy *f, const vp__ne
     if ((size != 4 && size != 8) || base->strides[f->axis[0]] != size ||
         list->strides[0][0] != size || list->strides[1][0] != (int64_t)sizeof(int64_t))
         return false;
-    vp__loops_get()->take(list->data[0], base->data,
-                          (const int64_t *)(void *)list->data[1], list->dims[0], dim,
-                          (int)size);
-    return true;
+    return vp__loops_get()->take(list->data[0], base->data,
+                                 (const int64_t *)(void *)list->data[1], list->dims[0],
+                                 dim, (int)size);
+}
+
+bool vp__lib_gather_at_once(const vp__view *out, const vp__view *base,
+                            const vp__fancy *f) {
+    vp__nest list, space;
+    make_nests(base, out, f, &list, &space);
+    vp__nest_sort(&list);
+    return gather_vector(base, f, &list, &space);
 }
 
 void vp__lib_gather(const vp__view *out, const vp__view *base, const vp__fancy *f,

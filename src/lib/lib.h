@@ -49,7 +49,9 @@ void vp__lib_list_true(int64_t *positions, const vp__view *mask, bool flat);
  * into base, in C order of the index so that the last of equal indices wins. Negative
  * indices count from the end. vp__lib_check_index looks at every index first and returns
  * false with the first bad value in *bad, the axis number in *bad_axis; gather and
- * scatter assume it passed. */
+ * scatter assume it passed. gather_at_once looks at indices itself, in the same pass: it
+ * returns false where it finds a bad one, or where it cannot do that; out then holds
+ * anything. */
 typedef struct {
     int nindex;
     const vp__view *index; /* nindex of them */
@@ -60,6 +62,8 @@ bool vp__lib_check_index(const vp__fancy *f, const vp__view *base, int64_t *bad,
                          int *bad_axis);
 void vp__lib_gather(const vp__view *out, const vp__view *base, const vp__fancy *f,
                     int64_t part, int64_t parts);
+bool vp__lib_gather_at_once(const vp__view *out, const vp__view *base,
+                            const vp__fancy *f);
 void vp__lib_scatter(const vp__view *base, const vp__view *in, const vp__fancy *f);
 
 /* out = a @ b for 2-D views of one dtype (any of the 13), through OpenBLAS (opened at run

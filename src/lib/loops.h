@@ -59,8 +59,8 @@ typedef struct {
                       int64_t stride);
 
     /* out[i] = base[index[i], counted from the end when negative], for elements of 4 or 8
-     * bytes. */
-    void (*take)(void *out, const void *base, const int64_t *index, int64_t n,
+     * bytes. Returns false at an index outside [-dim, dim), some of out being set. */
+    bool (*take)(void *out, const void *base, const int64_t *index, int64_t n,
                  int64_t dim, int size);
 
     /* By 0 for sums and 1 for products, and by type: lane by lane, for lanes contiguous
@@ -90,7 +90,7 @@ const vp__loops *vp__loops_get(void);
     bool vp__loops_index_is_valid_##isa(const int64_t *, int64_t, int64_t);              \
     void vp__loops_index_add_##isa(int64_t *, const int64_t *, int64_t, int64_t,         \
                                    int64_t);                                             \
-    void vp__loops_take_##isa(void *, const void *, const int64_t *, int64_t, int64_t,   \
+    bool vp__loops_take_##isa(void *, const void *, const int64_t *, int64_t, int64_t,   \
                               int);                                                      \
     extern const vp__scan_fn vp__loops_scan_along_##isa[2][VP__NDTYPES];                 \
     extern const vp__scan_fn vp__loops_scan_across_##isa[2][VP__NDTYPES];                \

@@ -142,31 +142,56 @@ void VP__LOOPS(vp__loops_index_add)(int64_t *offset, const int64_t *index, int64
 
 typedef uint32_t word32 __attribute__((may_alias));
 typedef uint64_t word64 __attribute__((may_alias));
+typedef uint32_t four32 __attribute__((vector_size(16), aligned(4), may_alias));
 
-/* Runs of indices that are not negative, which nearly all are, need no correction: then an
- * element takes two loads and a store. */
-#define TAKE(type)                                                                       \
-    static void take_##type(type *out, const type *base, const int64_t *index,           \
-                            int64_t n, int64_t dim) {                                    \
-        enum { RUN = 256 };                                                              \
-        for (int64_t m; n > 0; n -= m, out += m, index += m) {                           \
-            int64_t signs = 0, i = 0;                                                    \
-            m = n < RUN ? n : RUN;                                                       \
-            for (int64_t j = 0; j < m; j++) signs |= index[j];                           \
-            if (signs < 0)                                                               \
-                for (; i < m; i++) out[i] = base[index[i] + (index[i] >> 63 & dim)];     \
-            for (; i + 8 <= m; i += 8)                                                   \
-                for (int j = 0; j < 8; j++) out[i + j] = base[index[i + j]];             \
-            for (; i < m; i++) out[i] = base[index[i]];                                  \
-        }                                                                                \
+/* One by one, where some index is negative or there are few. */
+static bool take_some(char *out, const char *base, const int64_t *index, int64_t n,
+                      int64_t dim, int size) {
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t at = index[i] + (index[i] >> 63 & dim);
+        if ((uint64_t)at >= (uint64_t)dim) return false;
+        memcpy(out + i * size, base + at * size, (size_t)size);
     }
-TAKE(word32)
-TAKE(word64)
+    return true;
+}
 
-void VP__LOOPS(vp__loops_take)(void *out, const void *base, const int64_t *index,
+/* Whether a run of indices are places as they stand: nearly all are. */
+enum { TAKE_RUN = 64 };
+static inline bool are_places(const int64_t *index, int64_t dim) {
+    uint64_t beyond = 0;
+    for (int j = 0; j < TAKE_RUN; j++) beyond |= (uint64_t)index[j] >= (uint64_t)dim;
+    return !beyond;
+}
+
+/* Few stores, of whole vectors: where memory is far, each takes up a place that a load
+ * could have. */
+static inline void take_run32(word32 *out, const word32 *base, const int64_t *index) {
+    for (int i = 0; i < TAKE_RUN; i += 4)
+        *(four32 *)(out + i) = (four32){base[index[i]], base[index[i + 1]],
+                                        base[index[i + 2]], base[index[i + 3]]};
+}
+
+static inline void take_run64(word64 *out, const word64 *base, const int64_t *index) {
+#if defined(__AVX512F__)
+    for (int i = 0; i < TAKE_RUN; i += 8)
+        _mm512_storeu_si512(
+            out + i, _mm512_i64gather_epi64(_mm512_loadu_si512(index + i), base, 8));
+#else
+    for (int i = 0; i < TAKE_RUN; i++) out[i] = base[index[i]];
+#endif
+}
+
+bool VP__LOOPS(vp__loops_take)(void *out, const void *base, const int64_t *index,
                                int64_t n, int64_t dim, int size) {
-    if (size == 4)
-        take_word32(out, base, index, n, dim);
-    else
-        take_word64(out, base, index, n, dim);
+    char *to = out;
+    for (; n >= TAKE_RUN; n -= TAKE_RUN, index += TAKE_RUN, to += TAKE_RUN * size) {
+        if (!are_places(index, dim)) {
+            if (!take_some(to, base, index, TAKE_RUN, dim, size)) return false;
+        } else if (size == 4) {
+            take_run32((word32 *)(void *)to, base, index);
+        } else {
+            take_run64((word64 *)(void *)to, base, index);
+        }
+    }
+    return take_some(to, base, index, n, dim, size);
 }

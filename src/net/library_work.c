@@ -379,19 +379,26 @@ static vp__error *gather_size(vp__node *n) {
     return NULL;
 }
 
+/* Whether the one piece looks at the indices as it goes; not where memory is written that
+ * has a value, which a bad index must leave alone. */
+static bool gathers_at_once(const vp__node *n) { return n->pieces == 1 && !n->is_put; }
+
+static bool gather_check(vp__node *n, const fancy_views *f, const vp__view *base) {
+    int64_t bad;
+    int axis;
+    if (vp__lib_check_index(&f->fancy, base, &bad, &axis)) return true;
+    vp__node_fail(n, out_of_bounds(n, n->in[0].dims, bad, axis));
+    return false;
+}
+
 static void gather_begin(vp__node *n) {
     fancy_views f;
     make_fancy(n, 1, &f);
     vp__view base = input_view(n, 0);
-    int64_t bad;
-    int axis;
-    if (!vp__lib_check_index(&f.fancy, &base, &bad, &axis)) {
-        vp__node_fail(n, out_of_bounds(n, n->in[0].dims, bad, axis));
-        return;
-    }
     int64_t count = vp__shape_count(n->ndim, n->dims, 1);
     n->pieces =
         vp__library_pieces((double)count, vp__shape_count(f.index_ndim, f.index_dims, 1));
+    if (!gathers_at_once(n)) gather_check(n, &f, &base);
 }
 
 static void gather_piece(vp__node *n, int64_t i, vp__core *core) {
@@ -399,6 +406,10 @@ static void gather_piece(vp__node *n, int64_t i, vp__core *core) {
     fancy_views f;
     make_fancy(n, 1, &f);
     vp__view out = output_view(n), base = input_view(n, 0);
+    if (gathers_at_once(n)) {
+        if (vp__lib_gather_at_once(&out, &base, &f.fancy)) return;
+        if (!gather_check(n, &f, &base)) return;
+    }
     vp__lib_gather(&out, &base, &f.fancy, i, n->pieces);
 }
 

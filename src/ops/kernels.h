@@ -54,7 +54,8 @@ typedef struct {
 
     /* Folds n elements of one output, numbered base…base+n-1 with base a multiple of
      * VP__REDUCE_BLOCK, into state[lanes], which need not be initialised. n may exceed one
-     * block up to VP__REDUCE_CHUNK: then blocks are merged as the tree says. */
+     * block up to VP__REDUCE_CHUNK: then blocks are merged as the tree says. Where there is
+     * `extend`, n may be any number. */
     void (*block)(void *state, const void *x, int64_t n, int64_t base);
 
     /* Folds n more elements, any number of them, into a state that `block` or `extend`

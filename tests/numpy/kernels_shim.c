@@ -97,9 +97,7 @@ static void reduce(const vp__reduce_kernel *k, int size, void *out, const char *
                    int64_t n) {
     static _Alignas(64) char state[64][1024];
     if (n <= VP__REDUCE_CHUNK || k->extend) {
-        const int64_t first = n < VP__REDUCE_CHUNK ? n : VP__REDUCE_CHUNK;
-        k->block(state[0], x, first, 0);
-        if (n > first) k->extend(state[0], x + first * size, n - first, first);
+        k->block(state[0], x, n, 0);
         k->finish(out, state[0], 1);
         return;
     }
