@@ -341,8 +341,8 @@ int main(int argc, char **argv) {
                 if (turn >= 0) peers[i].turn[row][turn] = t;
             }
         }
-    printf("%-34s %15s %15s %15s %15s  %11s  %11s\n", "us, one thread: best, median", "base",
-           "native", "C", "NumPy", "native/base", "/best other");
+    printf("%-34s %15s %15s %15s %15s  %11s  %11s\n", "us, one thread: best, median",
+           "base", "native", "C", "NumPy", "native/base", "/best other");
     for (int row = 0; row < ROWS; row++)
         if (argc < 2 || strstr(rows[row].name, argv[1])) print_row(peers, row);
     for (int i = 0; i < PEERS; i++) close(peers[i].to);

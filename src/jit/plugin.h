@@ -16,13 +16,16 @@
 #include "jit/ir.h"
 
 typedef enum {
-    VP__FORM_MAP,   /* out[z][y][x] = body */
-    VP__FORM_ROWS,  /* out[z][y] = reduction of body over x */
-    VP__FORM_CHUNK, /* the same, but out gets the lanes' state, for merging */
-    VP__FORM_COLS,  /* out[z][x] = reduction of body over y, at most a block of it where
+    VP__FORM_MAP,     /* out[z][y][x] = body */
+    VP__FORM_ROWS,    /* out[z][y] = reduction of body over x */
+    VP__FORM_CHUNK,   /* the same, but out gets the lanes' state, for merging */
+    VP__FORM_COLS,    /* out[z][x] = reduction of body over y, at most a block of it where
                        the tree is not free */
-    VP__FORM_STATE, /* rows z to z + y of a block of body, folded into the states of its
+    VP__FORM_STATE,   /* rows z to z + y of a block of body, folded into the states of its
                        columns; only where the tree is not free */
+    VP__FORM_SEGMENT, /* rows y of body, x elements each, folded into the lanes' states
+                         out[y], which z elements have been folded into; where the tree is
+                         not free all of them belong to one block */
     VP__NFORMS
 } vp__form_kind;
 

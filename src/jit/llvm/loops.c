@@ -297,7 +297,9 @@ static void emit_map(vp__emitter *e, const vp__operands *o) {
 
 static int lanes_of(const vp__emitter *e) {
     const vp__ir *ir = e->ir;
-    const bool rows = e->form->kind == VP__FORM_ROWS || e->form->kind == VP__FORM_CHUNK;
+    const int kind = e->form->kind;
+    const bool rows =
+        kind == VP__FORM_ROWS || kind == VP__FORM_CHUNK || kind == VP__FORM_SEGMENT;
     if (rows && vp__emit_is_tree(ir)) return 64 / vp__dtype[ir->reduce_type].size;
     int widest = vp__dtype[vp__dtype[ir->result].real].size;
     for (int i = 0; i < ir->n; i++) {
@@ -315,6 +317,7 @@ static void emit_form(vp__emitter *e, const vp__operands *o) {
     case VP__FORM_CHUNK: vp__emit_rows(e, o, false); break;
     case VP__FORM_COLS: vp__emit_cols(e, o); break;
     case VP__FORM_STATE: vp__emit_state(e, o); break;
+    case VP__FORM_SEGMENT: vp__emit_segment(e, o); break;
     case VP__NFORMS: break;
     }
 }
