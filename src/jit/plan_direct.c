@@ -2,8 +2,8 @@
  *
  * Plans that native code runs right on its operands, without tiles that are gathered,
  * computed and stored. A kernel fits when the loop that vectors run along is contiguous,
- * or has stride zero, in every operand; three loops go into one call, the others are
- * walked. Everything else is planned for the base kernels.
+ * or has stride zero, in every operand, or takes every other element of a leaf; three loops
+ * go into one call, the others are walked. Everything else is planned for the base kernels.
  */
 #include <string.h>
 
@@ -101,10 +101,12 @@ static bool find_reads(const vp__plan *p, const nest *n, vp__form *form) {
             find_read_again(p, n, form);
             return run || n->x >= p->nkept;
         }
-        if (!run && x != 0) return false;
+        const bool other = x == 2 * size;
+        if (!run && !other && x != 0) return false;
         const bool fixed = stride_along(p, o, n->y) == 0;
         const bool shared = n->kind == VP__FORM_ROWS && n->y != VP__NONE && dim[n->y] > 1;
-        form->read[operand[o].value] = !run ? fixed ? VP__READ_PLANE : VP__READ_ROW
+        form->read[operand[o].value] = other && !run ? VP__READ_OTHER
+                                       : !run ? fixed ? VP__READ_PLANE : VP__READ_ROW
                                        : fixed && shared ? VP__READ_SHARED
                                                          : VP__READ_RUN;
     }
