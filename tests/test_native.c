@@ -153,9 +153,7 @@ static bool has_states(const problem *p) {
 }
 
 static int lanes(const problem *p) {
-    return has_states(p)
-               ? 64 / vp__dtype[p->kernel.reduce_type].size
-               : 1;
+    return has_states(p) ? 64 / vp__dtype[p->kernel.reduce_type].size : 1;
 }
 
 static int64_t pick(const int64_t *from, int n) { return from[draw_below(n)]; }
@@ -330,7 +328,8 @@ static const vp__facts *specialised; /* what the code at hand relies on, or NULL
 
 static void describe(const problem *p) {
     static const char *const kinds[] = {"map", "rows", "chunk", "cols", "segment"};
-    static const char *const reads[] = {"run", "shared", "again", "other", "row", "plane"};
+    static const char *const reads[] = {"run",   "shared", "again",
+                                        "other", "row",    "plane"};
     vp__kernel_print(&p->kernel, stderr);
     fprintf(stderr, "form %s, %s", kinds[p->form.kind], vp__kernels_get()->isa);
     for (int i = 0; i < p->kernel.nleaves; i++)
@@ -351,8 +350,7 @@ static void make_nans_one(const problem *p, char *data) {
     const int real = vp__dtype[p->kernel.result].real, size = vp__dtype[real].size;
     if (vp__dtype[real].cls != VP__CLASS_F) return;
     const box *b = &p->out;
-    const bool spreads = has_states(p) &&
-                         p->kernel.reduce != VP__OP_sum &&
+    const bool spreads = has_states(p) && p->kernel.reduce != VP__OP_sum &&
                          p->kernel.reduce != VP__OP_prod;
     for (int64_t z = 0; z < b->count[0]; z++)
         for (int64_t y = 0; y < b->count[1]; y++) {

@@ -27,25 +27,37 @@ extern const char vp__emitter[];
 
 #define X86 "x86_64-pc-linux-gnu"
 
+/* Of the CPUs with 64-byte vectors: AMD's Zen 4. */
+static bool has_halves(void) {
+#if defined __x86_64__
+    return __builtin_cpu_is("amdfam19h");
+#else
+    return false;
+#endif
+}
+
 static const vp__machine *target_of(void) {
     static const struct {
         const char *isa;
         vp__machine target;
     } known[] = {
-        {"avx512", {X86, "x86-64-v4", "", 64, true}},
-        {"avx512", {X86, "x86-64-v4", "", 64, false}},
-        {"avx2", {X86, "x86-64-v3", "", 32, true}},
-        {"avx2", {X86, "x86-64-v3", "", 32, false}},
+        {"avx512", {X86, "x86-64-v4", "", 64, true, true}},
+        {"avx512", {X86, "x86-64-v4", "", 64, false, true}},
+        {"avx512", {X86, "x86-64-v4", "", 64, true, false}},
+        {"avx512", {X86, "x86-64-v4", "", 64, false, false}},
+        {"avx2", {X86, "x86-64-v3", "", 32, true, false}},
+        {"avx2", {X86, "x86-64-v3", "", 32, false, false}},
 #if defined __x86_64__
-        {"baseline", {X86, "x86-64", "", 16, false}},
+        {"baseline", {X86, "x86-64", "", 16, false, false}},
 #elif defined __aarch64__
-        {"baseline", {"aarch64-unknown-linux-gnu", "generic", "", 16, false}},
+        {"baseline", {"aarch64-unknown-linux-gnu", "generic", "", 16, false, false}},
 #endif
     };
     const char *isa = vp__kernels_get()->isa;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i].isa, isa) == 0 &&
-            !(known[i].target.own_sin && vp__config_get()->accurate))
+            !(known[i].target.own_sin && vp__config_get()->accurate) &&
+            !(known[i].target.halves && !has_halves()))
             return &known[i].target;
     return NULL;
 }
@@ -157,9 +169,10 @@ static const vp__plugin *plugin_get(void) {
 /* --- compiling ---------------------------------------------------------------------- */
 
 static char *text_of(const vp__ir *ir, const vp__form *form, const vp__facts *facts) {
-    static const char *const kinds[] = {"map",  "rows",  "chunk",
+    static const char *const kinds[] = {"map",  "rows",    "chunk",
                                         "cols", "segment", "state"};
-    static const char *const reads[] = {"run", "shared", "again", "other", "row", "plane"};
+    static const char *const reads[] = {"run",   "shared", "again",
+                                        "other", "row",    "plane"};
     _Static_assert(sizeof kinds / sizeof *kinds == VP__NFORMS, "one for each");
     _Static_assert(sizeof reads / sizeof *reads == VP__NREADS, "one for each");
     char *text = NULL;
@@ -188,8 +201,8 @@ static void name_init(name *n, const vp__ir *ir, const vp__form *form,
     snprintf(n->version, sizeof n->version, "emitter %s, LLVM %s", vp__emitter,
              VP_LLVM_VERSION);
     const vp__machine *target = target_of();
-    snprintf(n->features, sizeof n->features, "%s%s", target->cpu,
-             target->own_sin ? ", own sine" : "");
+    snprintf(n->features, sizeof n->features, "%s%s%s", target->cpu,
+             target->own_sin ? ", own sine" : "", target->halves ? ", halves" : "");
     n->meta = (vp__cache_meta){n->text, facts ? "specialised" : "native", n->features,
                                n->version};
     n->key = vp__cache_key_of(&n->meta);

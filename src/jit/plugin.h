@@ -49,6 +49,7 @@ typedef struct {
     const char *triple, *cpu, *features;
     int vector_bytes;
     bool own_sin; /* the base kernels' sine is that of ops/sin_constants.h */
+    bool halves;  /* the CPU stores a vector as two halves */
 } vp__machine;
 
 /* The name of the kernel's function in its object, and of what it calls: the base kernel of
@@ -72,6 +73,6 @@ typedef struct {
 /* The plug-in's one symbol. */
 #define VP__PLUGIN_SYMBOL "vp_plugin"
 typedef const vp__plugin *(*vp__plugin_fn)(int version);
-enum { VP__PLUGIN_VERSION = 2 };
+enum { VP__PLUGIN_VERSION = 3 };
 
 #endif
