@@ -355,7 +355,9 @@ static bool wants_halves(const vp__emitter *e) {
     if (!e->target->halves || e->form->kind != VP__FORM_MAP) return false;
     for (int i = 0; i < e->ir->n; i++) {
         if (i < e->ir->nleaves && e->form->read[i] == VP__READ_OTHER) return false;
-        if (e->ir->instr[i].type == VP__TRUTH) return false;
+        /* Bytes are multiplied by shuffling. */
+        const int type = e->ir->instr[i].type;
+        if (type == VP__TRUTH || vp__dtype[type].size == 1) return false;
     }
     return true;
 }
