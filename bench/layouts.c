@@ -1,22 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The same arithmetic in many layouts, on one thread: base kernels, native code, and a plain
- * loop in C compiled for this machine. Native code must never be slower than the base
- * kernels, and no more than half as much again slower than C.
+ * The same arithmetic in many layouts, on one thread: base kernels, native code, a plain
+ * loop in C compiled for this machine, and NumPy where python3 has it. Native code must
+ * never be slower than the base kernels, and no more than half as much again slower than
+ * the better of C and NumPy.
  *
- *     bench-layouts      microseconds, the best of many
+ * Each is a process of its own, with its own arrays on huge pages; they take turns row by
+ * row, so that all of them see the same machine. Before it is timed each runs the row once,
+ * because the others have had the caches in the meantime; and each writes into memory that
+ * it has written before.
+ *
+ *     bench-layouts [WORD]    microseconds, best and median of many turns; of rows with WORD
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "vproc.h"
 
-enum { N = 1000, M = 100, TURNS = 40 };
+enum { N = 1000, M = 100, TURNS = 41, WARM_UP = 12, TIMED = 3 };
 
 static double now_us(void) {
     struct timespec t;
@@ -26,17 +37,31 @@ static double now_us(void) {
 
 /* --- the arrays ------------------------------------------------------------------------ */
 
-static double a[N * N], b[N * N], c[N * N], r[N];
-static float f[N * N];
-static int32_t i32[N * N];
-static int8_t i8[N * N], j8[N * N], k8[N * N];
+static _Alignas(64) double a[N * N], b[N * N], c[N * N], r[N];
+static _Alignas(64) float f[N * N];
+static _Alignas(64) int32_t i32[N * N];
+static _Alignas(64) int8_t i8[N * N], j8[N * N], k8[N * N];
 
 /* Results that somebody might look at have to be computed. */
 static void *volatile shown;
 
+/* As vproc's arrays and NumPy's are. */
+static void on_huge_pages(void *x, size_t bytes) {
+    const uintptr_t from = (uintptr_t)x & ~(uintptr_t)4095;
+    madvise((void *)from, (uintptr_t)x + bytes - from, MADV_HUGEPAGE);
+}
+
 static void fill(void) {
     shown = c;
     shown = k8;
+    on_huge_pages(a, sizeof a);
+    on_huge_pages(b, sizeof b);
+    on_huge_pages(c, sizeof c);
+    on_huge_pages(f, sizeof f);
+    on_huge_pages(i32, sizeof i32);
+    on_huge_pages(i8, sizeof i8);
+    on_huge_pages(j8, sizeof j8);
+    on_huge_pages(k8, sizeof k8);
     for (int i = 0; i < N * N; i++) {
         a[i] = i % 977 * 0.25;
         b[i] = i % 1009 * 0.5;
@@ -184,62 +209,143 @@ static const struct {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-/* One process measures all rows with the settings it was started with. */
-static void measure(double *best) {
-    vp_scope s = vp_begin();
-    name_arrays();
-    vp_array out = vp_let(vp_zeros(VP_F64, vp_shape(1)));
-    for (int i = 0; i < ROWS; i++) best[i] = 1e18;
-    for (int turn = 0; turn < TURNS; turn++)
-        for (int i = 0; i < ROWS; i++) {
-            vp_sync();
-            double t = now_us();
-            for (int k = 0; k < 3; k++) vp_set(out, rows[i].on_vproc());
-            vp_sync();
-            t = (now_us() - t) / 3;
-            if (t < best[i]) best[i] = t;
-        }
-    vp_end(s);
+/* --- taking turns ----------------------------------------------------------------------- */
+
+static void run_on_vproc(int row) {
+    vp_array out = vp_let(rows[row].on_vproc());
+    vp_wait(out);
+    vp_drop(out);
 }
 
-static void in_child(const char *jit, double *best) {
-    int pipes[2];
-    if (pipe(pipes)) exit(1);
+static void run_in_c(int row) {
+    rows[row].in_c();
+    __asm__ volatile("" ::: "memory");
+}
+
+/* Answers a row's number with its time until there are no more. */
+static void serve(int in, int out, void (*run)(int row)) {
+    unsigned char row;
+    while (read(in, &row, 1) == 1) {
+        run(row);
+        double t = now_us();
+        for (int k = 0; k < TIMED; k++) run(row);
+        t = (now_us() - t) / TIMED;
+        if (write(out, &t, sizeof t) < 0) return;
+    }
+}
+
+typedef struct {
+    int to, from;
+    bool here;
+    double turn[ROWS][TURNS];
+} peer;
+
+/* What follows in the child gets these ends. */
+static pid_t start(peer *p, int *in, int *out) {
+    int ask[2], answer[2];
+    if (pipe2(ask, O_CLOEXEC) || pipe2(answer, O_CLOEXEC)) exit(1);
     fflush(stdout);
-    if (fork() == 0) {
-        setenv("VP_JIT", jit, 1);
-        setenv("VP_THREADS", "1", 1);
-        measure(best);
-        _exit(write(pipes[1], best, ROWS * sizeof *best) < 0);
+    const pid_t child = fork();
+    if (child < 0) exit(1);
+    *p = (peer){.to = ask[1], .from = answer[0], .here = true};
+    *in = ask[0];
+    *out = answer[1];
+    if (child == 0) {
+        close(ask[1]);
+        close(answer[0]);
+    } else {
+        close(ask[0]);
+        close(answer[1]);
     }
-    close(pipes[1]);
-    if (read(pipes[0], best, ROWS * sizeof *best) < 0) exit(1);
-    close(pipes[0]);
-    wait(NULL);
+    return child;
 }
 
-int main(void) {
+static void start_here(peer *p, const char *jit) {
+    int in, out;
+    if (start(p, &in, &out) != 0) return;
     fill();
-    double base[ROWS], native[ROWS], in_c[ROWS];
-    in_child("off", base);
-    in_child("on", native);
-    for (int i = 0; i < ROWS; i++) {
-        in_c[i] = 1e18;
-        for (int turn = 0; turn < TURNS; turn++) {
-            double t = now_us();
-            rows[i].in_c();
-            __asm__ volatile("" ::: "memory");
-            t = now_us() - t;
-            if (t < in_c[i]) in_c[i] = t;
-        }
+    if (jit) {
+        setenv("VP_JIT", jit, 1);
+        vp_scope s = vp_begin();
+        name_arrays();
+        serve(in, out, run_on_vproc);
+        vp_end(s);
+    } else {
+        serve(in, out, run_in_c);
     }
-    printf("%-36s %9s %9s %9s   native/base  native/C\n", "µs, one thread", "base",
-           "native", "C");
-    for (int i = 0; i < ROWS; i++)
-        printf("%-36s %9.1f %9.1f %9.1f   %8.2f %12.2f%s\n", rows[i].name, base[i],
-               native[i], in_c[i], native[i] / base[i], native[i] / in_c[i],
-               native[i] > 1.5 * in_c[i]    ? "  slow"
-               : native[i] > 1.05 * base[i] ? "  slower than base"
-                                            : "");
+    _exit(0);
+}
+
+static void start_numpy(peer *p) {
+    int in, out;
+    if (start(p, &in, &out) != 0) return;
+    if (dup2(in, 0) == 0 && dup2(out, 1) == 1)
+        execlp("python3", "python3", LAYOUTS_NUMPY, (char *)NULL);
+    _exit(1);
+}
+
+/* One turn of one row; the peer is gone when it does not answer. */
+static double ask(peer *p, int row) {
+    const unsigned char number = (unsigned char)row;
+    double t = 0;
+    if (p->here && (write(p->to, &number, 1) != 1 ||
+                    read(p->from, &t, sizeof t) != (ssize_t)sizeof t))
+        p->here = false;
+    return t;
+}
+
+static int by_size(const void *x, const void *y) {
+    const double d = *(const double *)x - *(const double *)y;
+    return (d > 0) - (d < 0);
+}
+
+enum { BASE, NATIVE, IN_C, NUMPY, PEERS };
+
+static void print_row(peer *p, int row) {
+    double best[PEERS], median[PEERS];
+    for (int i = 0; i < PEERS; i++) {
+        qsort(p[i].turn[row], TURNS, sizeof(double), by_size);
+        best[i] = p[i].turn[row][0];
+        median[i] = p[i].turn[row][TURNS / 2];
+    }
+    printf("%-34s", rows[row].name);
+    for (int i = 0; i < PEERS; i++)
+        if (p[i].here)
+            printf(" %7.1f %7.1f", best[i], median[i]);
+        else
+            printf(" %7s %7s", "-", "-");
+    double goal[2] = {best[IN_C], median[IN_C]};
+    if (p[NUMPY].here && best[NUMPY] < goal[0]) goal[0] = best[NUMPY];
+    if (p[NUMPY].here && median[NUMPY] < goal[1]) goal[1] = median[NUMPY];
+    const double to_base[] = {best[NATIVE] / best[BASE], median[NATIVE] / median[BASE]};
+    const double to_goal[] = {best[NATIVE] / goal[0], median[NATIVE] / goal[1]};
+    printf("  %5.2f %5.2f  %5.2f %5.2f%s%s\n", to_base[0], to_base[1], to_goal[0],
+           to_goal[1], to_goal[0] > 1.5 && to_goal[1] > 1.5 ? "  slow" : "",
+           to_base[0] > 1.05 && to_base[1] > 1.05 ? "  slower than base" : "");
+}
+
+int main(int argc, char **argv) {
+    static peer peers[PEERS];
+    signal(SIGPIPE, SIG_IGN);
+    setenv("VP_THREADS", "1", 1);
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    start_here(&peers[BASE], "off");
+    start_here(&peers[NATIVE], "on");
+    start_here(&peers[IN_C], NULL);
+    start_numpy(&peers[NUMPY]);
+    for (int turn = -WARM_UP; turn < TURNS; turn++)
+        for (int row = 0; row < ROWS; row++) {
+            if (argc > 1 && !strstr(rows[row].name, argv[1])) continue;
+            for (int i = 0; i < PEERS; i++) {
+                const double t = ask(&peers[i], row);
+                if (turn >= 0) peers[i].turn[row][turn] = t;
+            }
+        }
+    printf("%-34s %15s %15s %15s %15s  %11s  %11s\n", "us, one thread: best, median",
+           "base", "native", "C", "NumPy", "native/base", "/best other");
+    for (int row = 0; row < ROWS; row++)
+        if (argc < 2 || strstr(rows[row].name, argv[1])) print_row(peers, row);
+    for (int i = 0; i < PEERS; i++) close(peers[i].to);
+    while (wait(NULL) > 0) {}
     return 0;
 }

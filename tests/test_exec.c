@@ -429,6 +429,65 @@ VP_TEST(whole_arrays_in_any_order) {
             }
 }
 
+/* Strides of so many elements of what lies further in; 0 repeats. */
+static void lay_out_steps(array *a, const problem *p, int size, const int *steps) {
+    int64_t pitch = size, low = 0;
+    for (int axis = p->ndim - 1; axis >= 0; axis--) {
+        const int64_t step = steps[axis], length = step < 0 ? -step : step;
+        a->stride[axis] = step * pitch;
+        if (step < 0) low += length * pitch * (p->dims[axis] - 1);
+        if (step != 0) pitch *= length * p->dims[axis];
+    }
+    a->bytes = (size_t)pitch + 64;
+    a->memory = malloc(a->bytes);
+    a->data = a->memory + low + 16;
+}
+
+/* What native code walks in its own ways: columns that are wider than a tile or narrow and
+ * one run, runs that blocks end in, every other element, and steps it leaves to others. */
+VP_TEST_TIMEOUT(layouts_as_native_code, 240) {
+    static const struct {
+        int64_t dims[3];
+        uint32_t reduced;
+    } shapes[] = {{{1, 37, 117}, 0},  {{20, 33, 100}, 5}, {{9, 2, 133}, 5},
+                  {{5, 40, 16}, 5},   {{3, 1, 1000}, 5},  {{1, 300, 601}, 2},
+                  {{3, 129, 100}, 2}, {{70, 2, 260}, 1},  {{2, 50, 129}, 4},
+                  {{4, 33, 40}, 3}};
+    static const int steps[][2][3] = {{{1, 1, 1}, {1, 1, 1}},  {{1, 1, 2}, {1, 1, 1}},
+                                      {{2, 2, 2}, {2, 1, 2}},  {{1, 1, 2}, {0, 1, 0}},
+                                      {{1, 0, 1}, {1, 1, 2}},  {{-1, 1, 1}, {1, -2, 1}},
+                                      {{1, 1, -2}, {1, 1, 2}}, {{1, 2, 1}, {1, 1, 3}}};
+    static const vp_dtype types[] = {VP_F64, VP_F32, VP_I32, VP_I8};
+    static const int ops[] = {VP__OP_sum, VP__OP_max};
+    setenv("VP_JIT", "native", 1);
+    setenv("VP_CACHE", "off", 1);
+    cost = 1e6;
+    seed = 23;
+    void *scratch = aligned_alloc(64, vp__exec_scratch_size());
+    problem *p = malloc(sizeof *p);
+    for (int i = 0; i < 10 * 8 * 4 * 2; i++) {
+        const int shape = i / 64, step = i / 8 % 8, type = i / 2 % 4, op = i % 2;
+        const uint8_t t = (uint8_t)types[type];
+        if (draw_below(vp__test_slowdown()) != 0) continue;
+        pose(p, types[type], shapes[shape].reduced ? ops[op] : -1, 3, shapes[shape].dims,
+             shapes[shape].reduced);
+        p->kernel.nleaves = 2;
+        p->kernel.leaf[1].dtype = t;
+        p->kernel.ninstrs = 1;
+        p->kernel.instr[0] = (vp__instr){VP__OP_multiply, t, t, {0, 1, 0}};
+        for (int l = 0; l < 2; l++) {
+            lay_out_steps(&p->leaf[l], p, vp__dtype[t].size, steps[step][l]);
+            fill(&p->leaf[l], types[type]);
+        }
+        lay_out(&p->out, p, vp__dtype[p->kernel.result].size, p->reduced, true);
+        memset(p->out.memory, 0xa5, p->out.bytes);
+        check(p, scratch);
+        free_problem(p);
+    }
+    free(p);
+    free(scratch);
+}
+
 /* A few columns side by side, with a body whose values grow: blocks must hold the widest. */
 VP_TEST(few_columns_of_growing_values) {
     static const int64_t dims[][2] = {{1109, 8}, {1024, 8}, {5000, 3}, {300, 12}};

@@ -121,6 +121,8 @@ static void fill(const box *b, vp_dtype t) {
             char *to = b->data + z * b->stride[0] + y * b->stride[1];
             size_t from = (size_t)draw() % POOL, left = (size_t)b->count[2];
             if (b->stride[2] == 0) left = 1;
+            /* What lies between every other element is filled as well. */
+            if (b->stride[2] == 2 * (int64_t)size) left = 2 * left - 1;
             while (left > 0) {
                 const size_t n = left < POOL - from ? left : POOL - from;
                 memcpy(to, pool[t] + from * size, n * size);
@@ -144,10 +146,14 @@ static bool is_tree(const vp__kernel *k) {
     return vp__dtype[k->reduce_type].cls == VP__CLASS_F;
 }
 
+/* Whether it is the lanes' states that are stored. */
+static bool has_states(const problem *p) {
+    return (p->form.kind == VP__FORM_CHUNK || p->form.kind == VP__FORM_SEGMENT) &&
+           is_tree(&p->kernel);
+}
+
 static int lanes(const problem *p) {
-    return p->form.kind == VP__FORM_CHUNK && is_tree(&p->kernel)
-               ? 64 / vp__dtype[p->kernel.reduce_type].size
-               : 1;
+    return has_states(p) ? 64 / vp__dtype[p->kernel.reduce_type].size : 1;
 }
 
 static int64_t pick(const int64_t *from, int n) { return from[draw_below(n)]; }
@@ -162,22 +168,26 @@ static void draw_sizes(problem *p, bool large) {
     p->y = 1 + draw_below(large && p->x > 2000 ? 2 : rows ? 9 : 3);
     p->z = 1 + draw_below(large && p->x > 1000 && !rows ? 1 : 3);
     if (p->form.kind == VP__FORM_COLS) p->y = pick(heights, large ? 5 : 10);
+    if (p->form.kind == VP__FORM_SEGMENT) {
+        p->z = 1;
+        if (is_tree(&p->kernel)) p->x = 1 + draw_below(VP__REDUCE_BLOCK);
+    }
 }
 
 static void draw_leaf(problem *p, int i) {
     const int size = vp__dtype[p->kernel.leaf[i].dtype].size;
     const int read = p->form.read[i];
     box *b = &p->leaf[i];
-    const bool run =
-        read == VP__READ_RUN || read == VP__READ_SHARED || read == VP__READ_AGAIN;
-    int64_t row = run ? p->x * size : size;
+    const int64_t x = read == VP__READ_ROW || read == VP__READ_PLANE ? 0
+                      : read == VP__READ_OTHER                       ? 2 * size
+                                                                     : size;
+    int64_t row = x ? p->x * x : size;
     row += draw_below(3) == 0 ? size * (int64_t)draw_below(9) : 0;
     if (read == VP__READ_PLANE || read == VP__READ_SHARED || draw_below(8) == 0) row = 0;
-    int64_t outer = (row ? row * p->y : p->x * size) + size * (int64_t)draw_below(5);
+    int64_t outer = (row ? row * p->y : p->x * 2 * size) + size * (int64_t)draw_below(5);
     if (draw_below(8) == 0 || read == VP__READ_AGAIN) outer = 0;
     if (draw_below(8) == 0) row = -row;
     if (draw_below(8) == 0) outer = -outer;
-    const int64_t x = run ? size : 0;
     *b = (box){.count = {p->z, p->y, p->x}, .stride = {outer, row, x}};
     place(b, arena[i], size, vp__dtype[vp__dtype[p->kernel.leaf[i].dtype].real].size);
     fill(b, (vp_dtype)p->kernel.leaf[i].dtype);
@@ -276,7 +286,7 @@ static void run_chunks(const problem *p) {
 
 static void run_reference(const problem *p) {
     const int kind = p->form.kind;
-    if (kind == VP__FORM_CHUNK && is_tree(&p->kernel))
+    if (has_states(p))
         run_chunks(p);
     else
         run_base(p, &p->kernel,
@@ -299,7 +309,17 @@ static void run_native(const problem *p, vp__native_fn fn) {
     ptr[n] = p->out.data;
     row[n] = p->out.stride[1];
     outer[n] = p->out.stride[0];
-    fn(ptr, row, outer, p->x, p->y, p->z);
+    if (p->form.kind != VP__FORM_SEGMENT) {
+        fn(ptr, row, outer, p->x, p->y, p->z);
+        return;
+    }
+    /* Some elements after the others. */
+    for (int64_t done = 0, some; done < p->x; done += some) {
+        some = draw_below(3) ? 1 + draw_below((int)(p->x - done)) : p->x - done;
+        fn(ptr, row, outer, some, p->y, done);
+        for (int i = 0; i < n; i++)
+            if (!p->kernel.leaf[i].constant) ptr[i] += some * p->leaf[i].stride[2];
+    }
 }
 
 /* --- comparing ---------------------------------------------------------------------- */
@@ -307,8 +327,9 @@ static void run_native(const problem *p, vp__native_fn fn) {
 static const vp__facts *specialised; /* what the code at hand relies on, or NULL */
 
 static void describe(const problem *p) {
-    static const char *const kinds[] = {"map", "rows", "chunk", "cols"};
-    static const char *const reads[] = {"run", "shared", "again", "row", "plane"};
+    static const char *const kinds[] = {"map", "rows", "chunk", "cols", "segment"};
+    static const char *const reads[] = {"run",   "shared", "again",
+                                        "other", "row",    "plane"};
     vp__kernel_print(&p->kernel, stderr);
     fprintf(stderr, "form %s, %s", kinds[p->form.kind], vp__kernels_get()->isa);
     for (int i = 0; i < p->kernel.nleaves; i++)
@@ -329,8 +350,7 @@ static void make_nans_one(const problem *p, char *data) {
     const int real = vp__dtype[p->kernel.result].real, size = vp__dtype[real].size;
     if (vp__dtype[real].cls != VP__CLASS_F) return;
     const box *b = &p->out;
-    const bool spreads = p->form.kind == VP__FORM_CHUNK &&
-                         p->kernel.reduce != VP__OP_sum &&
+    const bool spreads = has_states(p) && p->kernel.reduce != VP__OP_sum &&
                          p->kernel.reduce != VP__OP_prod;
     for (int64_t z = 0; z < b->count[0]; z++)
         for (int64_t y = 0; y < b->count[1]; y++) {
@@ -403,8 +423,9 @@ static void draw_facts(const problem *p, vp__facts *f) {
     const int most = draw_below(4) ? 0 : 3, n = p->kernel.nleaves;
     const int64_t extent[] = {p->x, p->y, p->z};
     vp__facts_init(f, &p->kernel);
+    const bool varies = p->form.kind == VP__FORM_SEGMENT;
     for (int i = 0; i < VP__FACTS_EXTENTS; i++)
-        if (!draw_below(most + 1)) f->word[i] = extent[i];
+        if (!draw_below(most + 1) && !(varies && i != 1)) f->word[i] = extent[i];
     for (int i = 0; i <= n; i++) {
         const box *b = i == n ? &p->out : &p->leaf[i];
         if (i < n && p->kernel.leaf[i].constant) continue;

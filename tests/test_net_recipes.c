@@ -87,6 +87,31 @@ VP_TEST(targets_change) {
     }
 }
 
+/* One line of code: what a row's elements cost is computed with the rows when there is one,
+ * and once for all of them when there are many. That is two cuts, of one kernel and of two,
+ * and every row has the same bits. */
+VP_TEST(one_form_is_cut_by_its_shapes) {
+    enum { ROWS = 200, COLUMNS = 257 };
+    static double one[COLUMNS], many[ROWS][COLUMNS];
+    vp__test_threads(1); /* each kernel is one piece */
+    vp_array x = vp_let(vp_mul(vp__test_counting(COLUMNS), 0.37));
+    vp_array y =
+        vp_let(vp_mul(vp_reshape(vp__test_counting(COLUMNS), vp_shape(1, COLUMNS)), 1.1));
+    vp_array wide = vp_let(vp_add(vp_zeros(VP_F64, vp_shape(ROWS, COLUMNS)), y));
+    for (int nodes = 0; nodes < 2; nodes++) {
+        as_nodes(nodes);
+        VP_CHECK_OK(vp_sync());
+        uint64_t kernels[3] = {VP_STAT(kernels)};
+        VP_CHECK_OK(vp_read(vp_add(vp_exp(vp_sin(x)), y), one, sizeof one));
+        kernels[1] = VP_STAT(kernels);
+        VP_CHECK_OK(vp_read(vp_add(vp_exp(vp_sin(x)), wide), many, sizeof many));
+        kernels[2] = VP_STAT(kernels);
+        VP_CHECK_EQ(kernels[1] - kernels[0], 1);
+        VP_CHECK_EQ(kernels[2] - kernels[1], 2);
+        for (int i = 0; i < ROWS; i++) VP_CHECK_BYTES(many[i], one, sizeof one);
+    }
+}
+
 /* What cores keep is little, and is not counted as memory of arrays. */
 VP_TEST(kept_recipes_are_few) {
     vp_array a = vp__test_counting(4 * N);

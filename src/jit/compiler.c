@@ -27,27 +27,44 @@ extern const char vp__emitter[];
 
 #define X86 "x86_64-pc-linux-gnu"
 
-static const vp__machine *target_of(void) {
+/* Of the CPUs with 64-byte vectors: AMD's Zen 4. */
+static bool has_halves(void) {
+#if defined __x86_64__
+    return __builtin_cpu_is("amdfam19h");
+#else
+    return false;
+#endif
+}
+
+static vp__machine machine; /* without a name for the CPU: none that we compile for */
+static pthread_once_t machine_once = PTHREAD_ONCE_INIT;
+
+static void find_machine(void) {
     static const struct {
         const char *isa;
         vp__machine target;
     } known[] = {
-        {"avx512", {X86, "x86-64-v4", "", 64, true, true}},
-        {"avx512", {X86, "x86-64-v4", "", 64, true, false}},
-        {"avx2", {X86, "x86-64-v3", "", 32, true, true}},
-        {"avx2", {X86, "x86-64-v3", "", 32, true, false}},
+        {"avx512", {X86, "x86-64-v4", "", 64, true, true, true}},
+        {"avx2", {X86, "x86-64-v3", "", 32, true, true, false}},
 #if defined __x86_64__
-        {"baseline", {X86, "x86-64", "", 16, false, false}},
+        {"baseline", {X86, "x86-64", "", 16, false, false, false}},
 #elif defined __aarch64__
-        {"baseline", {"aarch64-unknown-linux-gnu", "generic", "", 16, false, false}},
+        {"baseline",
+         {"aarch64-unknown-linux-gnu", "generic", "", 16, false, false, false}},
 #endif
     };
     const char *isa = vp__kernels_get()->isa;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i].isa, isa) == 0 &&
-            !(known[i].target.own_sin && vp__config_get()->accurate))
-            return &known[i].target;
-    return NULL;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(known[i].isa, isa) != 0) continue;
+        machine = known[i].target;
+        machine.own_sin &= !vp__config_get()->accurate;
+        machine.halves &= has_halves();
+    }
+}
+
+static const vp__machine *target_of(void) {
+    pthread_once(&machine_once, find_machine);
+    return machine.cpu ? &machine : NULL;
 }
 
 bool vp__compiler_is_possible(void) { return target_of() != NULL; }
@@ -157,8 +174,10 @@ static const vp__plugin *plugin_get(void) {
 /* --- compiling ---------------------------------------------------------------------- */
 
 static char *text_of(const vp__ir *ir, const vp__form *form, const vp__facts *facts) {
-    static const char *const kinds[] = {"map", "rows", "chunk", "cols", "state"};
-    static const char *const reads[] = {"run", "shared", "again", "row", "plane"};
+    static const char *const kinds[] = {"map",  "rows",    "chunk",
+                                        "cols", "segment", "state"};
+    static const char *const reads[] = {"run",   "shared", "again",
+                                        "other", "row",    "plane"};
     _Static_assert(sizeof kinds / sizeof *kinds == VP__NFORMS, "one for each");
     _Static_assert(sizeof reads / sizeof *reads == VP__NREADS, "one for each");
     char *text = NULL;
@@ -187,8 +206,8 @@ static void name_init(name *n, const vp__ir *ir, const vp__form *form,
     snprintf(n->version, sizeof n->version, "emitter %s, LLVM %s", vp__emitter,
              VP_LLVM_VERSION);
     const vp__machine *target = target_of();
-    snprintf(n->features, sizeof n->features, "%s%s", target->cpu,
-             target->own_sin ? ", own sine" : "");
+    snprintf(n->features, sizeof n->features, "%s%s%s", target->cpu,
+             target->own_sin ? ", own sine" : "", target->halves ? ", halves" : "");
     n->meta = (vp__cache_meta){n->text, facts ? "specialised" : "native", n->features,
                                n->version};
     n->key = vp__cache_key_of(&n->meta);

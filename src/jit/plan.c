@@ -16,19 +16,22 @@
 enum {
     ROWS_MIN = 64, /* elements in a row from which calls per row cost less than a copy */
     TURNED = 64,   /* width of a tile whose operands disagree about the order */
-    TURNED_BYTES = 32768,  /* and of its block, which may as well live in L2 */
-    COLS_MIN = 16,         /* columns from which they are reduced side by side */
-    MANY_OUTPUTS = 8,      /* outputs side by side when their columns are fewer */
-    BIG_TILE = 32768,      /* elements, when no block buffer limits it */
-    MOST_ELEMENTS = 4096,  /* in a buffer, however small they are */
-    LEAST_ELEMENTS = 256,  /* however far apart they are */
-    L1_BUDGET = 16 * 1024, /* bytes that a tile of gathered operands should touch */
-    STATE_BUDGET = 16384,  /* bytes of column states that should stay in L1 */
-    LEAST_RANGE = 4096,    /* numbers in a piece of a split reduction */
-    LEAST_ROWS = 256,      /* the same for columns, whose states are larger */
+    TURNED_BYTES = 32768,        /* and of its block, which may as well live in L2 */
+    COLS_MIN = 16,               /* columns from which they are reduced side by side */
+    MANY_OUTPUTS = 8,            /* outputs side by side when their columns are fewer */
+    BIG_TILE = 32768,            /* elements, when no block buffer limits it */
+    MOST_ELEMENTS = 4096,        /* in a buffer, however small they are */
+    LEAST_ELEMENTS = 256,        /* however far apart they are */
+    L1_BUDGET = 16 * 1024,       /* bytes that a tile of gathered operands should touch */
+    STATE_BUDGET = 16384,        /* bytes of column states that should stay in L1 */
+    NATIVE_STATE_BUDGET = 32768, /* native code comes by less often */
+    LEAST_RANGE = 4096,          /* numbers in a piece of a split reduction */
+    LEAST_ROWS = 256,            /* the same for columns, whose states are larger */
     PANEL_GOAL =
         384 * 1024,  /* bytes of a panel that stays in L2 with what it is made of */
     PANEL_LEAST = 2, /* indices of its fastest loop that make a panel worth while */
+    SEGMENTS = 128,  /* outputs whose runs native code folds side by side */
+    SEGMENTS_BYTES = 128 * 1024, /* of those runs */
 };
 
 typedef struct {
@@ -147,6 +150,15 @@ static bool tile_panel(maker *m) {
     return true;
 }
 
+/* As many outputs as L2 keeps the runs of, because a block may end inside them. */
+static void tile_segments(maker *m) {
+    vp__plan *p = m->plan;
+    const int kept = p->nkept - 1, last = p->nloops - 1;
+    const int64_t fits = SEGMENTS_BYTES / (m->dim[last] << p->in_lg);
+    tile_add(m, last, VP__REDUCE_BLOCK);
+    tile_add(m, kept, min64(m->dim[kept], min64(max64(fits, MANY_OUTPUTS), SEGMENTS)));
+}
+
 /* Chooses the mode of a reduction and its tile. */
 static void tile_rows(maker *m) {
     vp__plan *p = m->plan;
@@ -199,12 +211,14 @@ static void tile_cols(maker *m) {
     p->state_is_result = p->numbers <= VP__REDUCE_BLOCK && k->extend != NULL &&
                          k->state_size == 1 << p->out_lg;
     /* Room for one state per level of the counter, one in the making and one spare. */
-    const int64_t levels = 4 + 64 - __builtin_clzll((unsigned long long)p->numbers);
+    const int64_t blocks = (p->numbers + VP__REDUCE_BLOCK - 1) / VP__REDUCE_BLOCK;
+    const int64_t levels = 2 + 64 - __builtin_clzll((unsigned long long)blocks);
     const int64_t each = lanes * k->state_size;
     const int64_t most = max64(VP__STATES_BYTES / levels / each - 64, 1);
     int64_t cols, rows;
     if (in_place) {
-        cols = min64(width, max64(STATE_BUDGET / each, ROWS_MIN));
+        const int64_t budget = p->native ? NATIVE_STATE_BUDGET : STATE_BUDGET;
+        cols = min64(width, max64(budget / each, ROWS_MIN));
         rows = p->native ? VP__REDUCE_BLOCK : 32;
     } else if (m->elements / width >= (lanes > 4 ? lanes : 4)) {
         cols = width;
@@ -351,6 +365,8 @@ static void lay_out(maker *m, int widest, int64_t elements) {
     for (int d = 0; d < p->nloops; d++) m->step[d] = 1;
     if (p->mode == VP__PLAN_MAP || p->mode == VP__PLAN_COPY) {
         tile_map(m);
+    } else if (p->mode == VP__PLAN_SEGMENTS) {
+        tile_segments(m);
     } else {
         const vp__space_loop *kept = m->loops->kept[p->nkept - 1];
         const vp__space_loop *reduced = m->loops->reduced[0];

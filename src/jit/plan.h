@@ -46,7 +46,9 @@ typedef enum {
     VP__PLAN_COL_CHUNKS, /* a kept loop fastest, a few reduced numbers per tile */
     VP__PLAN_RANGES,     /* several reduced loops, walked by number */
     VP__PLAN_PANEL,      /* the same, evaluated in memory's order and then transposed */
-    VP__PLAN_DIRECT,     /* native code on whole operands; no tiles in the sense above */
+    VP__PLAN_SEGMENTS, /* the same by native code, a run of the last of them at a time for
+                            some outputs side by side */
+    VP__PLAN_DIRECT,   /* native code on whole operands; no tiles in the sense above */
 } vp__plan_mode;
 
 /* How the body reaches an array operand in a tile. */
@@ -103,7 +105,8 @@ typedef struct {
 struct vp__plan {
     const vp__kernels *kernels;
     const vp__reduce_kernel *reduce;
-    vp__native_fn native;   /* of DIRECT; of ROW_CHUNKS and COL_CHUNKS, or NULL */
+    vp__native_fn
+        native; /* of DIRECT and SEGMENTS; of ROW_CHUNKS and COL_CHUNKS, or NULL */
     vp__native_fn body;     /* the whole body on a tile, or NULL: step by step */
     vp__code code;          /* which of the two that is; without either, empty */
     int64_t piece_elements; /* of each but the last, where somebody asks for its time */
@@ -124,7 +127,7 @@ struct vp__plan {
     uint8_t nkept, nloops;
     uint8_t ntile;
     uint8_t tile[VP__TILE_LOOPS];
-    uint8_t nest[3];   /* DIRECT: the loops x, y and z of a call, or VP__NONE */
+    uint8_t nest[3];   /* native: the loops x, y and z of a call, or VP__NONE */
     uint8_t noperands; /* array leaves, then the output */
     uint8_t nvalues, nleaves, nconstants, nsteps;
     uint8_t nbuffers, nvarying; /* all of them, and those not kept from tile to tile */
@@ -232,6 +235,9 @@ void vp__run_chunk(vp__run *r, char *state, int64_t state_bytes, int64_t n,
                    int64_t outputs);
 /* With COL_CHUNKS: folds rows first… of a block into the states of the tile's columns. */
 void vp__run_state(vp__run *r, char *state, int64_t first, int64_t rows, int64_t cols);
+/* With SEGMENTS: folds n numbers, which follow the `first` that were folded before them, into
+ * the states of the tile's outputs. */
+void vp__run_segment(vp__run *r, char *state, int64_t first, int64_t n, int64_t outputs);
 /* And the body of a tile whose leaves are loaded. */
 void vp__run_native_body(vp__run *r);
 

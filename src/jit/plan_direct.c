@@ -2,8 +2,8 @@
  *
  * Plans that native code runs right on its operands, without tiles that are gathered,
  * computed and stored. A kernel fits when the loop that vectors run along is contiguous,
- * or has stride zero, in every operand; three loops go into one call, the others are
- * walked. Everything else is planned for the base kernels.
+ * or has stride zero, in every operand, or takes every other element of a leaf; three loops
+ * go into one call, the others are walked. Everything else is planned for the base kernels.
  */
 #include <string.h>
 
@@ -14,7 +14,8 @@ enum {
     LEAST_X = 8, /* elements along x that make a loop along it worth while */
     LEAST_REDUCED = 16,
     COLS_MIN = 16,
-    CUT_X = 512, /* pieces along x start at multiples of this */
+    LEAST_SEGMENT = 16, /* numbers in a run that make a call for it worth while */
+    CUT_X = 512,        /* pieces along x start at multiples of this */
 };
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -42,6 +43,19 @@ static bool is_extreme_alone(const vp__plan *p, const vp__kernel *k) {
            vp__dtype[k->reduce_type].cls == VP__CLASS_F;
 }
 
+/* Several reduced loops, of which memory walks the last one fastest: native code folds runs
+ * of it. */
+static bool find_segments(const vp__plan *p, const vp__space *l, nest *n) {
+    const int kept = p->nkept - 1, last = p->nloops - 1;
+    const int64_t reading = l->reduced[last - p->nkept]->reading;
+    for (int i = 0; i < l->nreduced; i++)
+        if (l->reduced[i]->reading < reading) return false;
+    *n = (nest){VP__FORM_SEGMENT, (uint8_t)last, (uint8_t)kept, VP__NONE};
+    const int64_t *dim = vp__plan_dim(p);
+    return dim[last] >= LEAST_SEGMENT &&
+           (l->kept[kept]->reading >= reading || dim[kept] < COLS_MIN);
+}
+
 static bool find_nest(const vp__plan *p, const vp__kernel *k, const vp__space *l,
                       nest *n) {
     const int kept = p->nkept - 1;
@@ -51,7 +65,8 @@ static bool find_nest(const vp__plan *p, const vp__kernel *k, const vp__space *l
                     loop_or_none(kept - 2)};
         return kept == 0 || dim[kept] >= LEAST_X;
     }
-    if (!is_handled(k) || l->nreduced != 1) return false;
+    if (!is_handled(k)) return false;
+    if (l->nreduced > 1) return find_segments(p, l, n);
     const bool tree = vp__dtype[k->reduce_type].cls == VP__CLASS_F;
     if (l->kept[kept]->reading < l->reduced[0]->reading && dim[kept] >= COLS_MIN) {
         *n = (nest){VP__FORM_COLS, (uint8_t)kept, p->nkept, loop_or_none(kept - 1)};
@@ -91,12 +106,14 @@ static bool find_reads(const vp__plan *p, const nest *n, vp__form *form) {
         const bool run = x == size || dim[n->x] == 1;
         if (o == out) {
             find_read_again(p, n, form);
-            return run || n->kind == VP__FORM_ROWS;
+            return run || n->x >= p->nkept;
         }
-        if (!run && x != 0) return false;
+        const bool other = x == 2 * size;
+        if (!run && !other && x != 0) return false;
         const bool fixed = stride_along(p, o, n->y) == 0;
         const bool shared = n->kind == VP__FORM_ROWS && n->y != VP__NONE && dim[n->y] > 1;
-        form->read[operand[o].value] = !run ? fixed ? VP__READ_PLANE : VP__READ_ROW
+        form->read[operand[o].value] = other && !run ? VP__READ_OTHER
+                                       : !run ? fixed ? VP__READ_PLANE : VP__READ_ROW
                                        : fixed && shared ? VP__READ_SHARED
                                                          : VP__READ_RUN;
     }
@@ -175,13 +192,15 @@ bool vp__plan_direct(vp__plan *p, const vp__exec_args *args, const vp__space *l,
     /* A few long reductions have to be cut along their numbers. */
     const bool chunks = n.kind == VP__FORM_ROWS && p->numbers / 2 >= piece_elements;
     if (chunks) form.kind = VP__FORM_CHUNK;
-    const bool whole = !chunks && n.kind != VP__FORM_STATE;
+    const bool segments = n.kind == VP__FORM_SEGMENT;
+    const bool whole = !chunks && !segments && n.kind != VP__FORM_STATE;
     p->code = vp__native_want(k, &form, args->cost, args->repeats, tell_direct,
                               &(direct_run){p, k, &n, piece_elements, whole});
     p->native = p->code.fn;
     p->nest[0] = n.x;
     p->nest[1] = n.y;
     p->nest[2] = n.z;
+    if (p->native && segments) p->mode = VP__PLAN_SEGMENTS;
     if (!p->native || !whole) return false;
     p->mode = VP__PLAN_DIRECT;
     cut(p, &n, piece_elements);
@@ -277,6 +296,16 @@ void vp__run_chunk(vp__run *r, char *state, int64_t state_bytes, int64_t n,
     c.ptr[p->nleaves] = state;
     c.row[p->nleaves] = state_bytes;
     p->native(c.ptr, c.row, c.outer, n, outputs, 1);
+}
+
+void vp__run_segment(vp__run *r, char *state, int64_t first, int64_t n, int64_t outputs) {
+    const vp__plan *p = r->plan;
+    call c;
+    call_init(&c, p);
+    call_place(&c, r);
+    c.ptr[p->nleaves] = state;
+    c.row[p->nleaves] = p->reduce->lanes * (int64_t)p->reduce->state_size;
+    p->native(c.ptr, c.row, c.outer, n, outputs, first);
 }
 
 void vp__run_direct(vp__run *r, int64_t piece) {

@@ -73,6 +73,30 @@ static void move_leaves(vp__run *r, int d, int64_t by) {
     for (int o = 0; o + 1 < p->noperands; o++) r->at[o] += by * stride[o * p->nloops + d];
 }
 
+/* Moves every leaf to a number, in all reduced loops. */
+static void go_to_number(vp__run *r, int64_t number) {
+    const vp__plan *p = r->plan;
+    for (int d = p->nloops - 1; d >= p->nkept; d--) {
+        r->index[d] = number % r->dim[d];
+        number /= r->dim[d];
+        move_leaves(r, d, r->index[d]);
+    }
+}
+
+/* On to the next numbers, through the outer reduced loops where one is done. */
+static void go_on(vp__run *r, int64_t by) {
+    const vp__plan *p = r->plan;
+    const int last = p->nloops - 1;
+    r->index[last] += by;
+    move_leaves(r, last, by);
+    for (int d = last; d > p->nkept && r->index[d] == r->dim[d]; d--) {
+        move_leaves(r, d, -r->dim[d]);
+        r->index[d] = 0;
+        r->index[d - 1]++;
+        move_leaves(r, d - 1, 1);
+    }
+}
+
 static int64_t row_bytes(const vp__run *r) {
     const vp__plan *p = r->plan;
     return p->has_rows ? r->row[p->result] : r->width << p->in_lg;
@@ -261,12 +285,7 @@ static char *reduce_col_chunks(vp__run *r, counter *c, int64_t lo, int64_t hi) {
     char *start[VP__OPERANDS], *slot = NULL;
     const size_t addresses = p->noperands * sizeof *start;
     memcpy(start, r->at, addresses);
-    int64_t rest = lo;
-    for (int d = last; d >= p->nkept; d--) {
-        r->index[d] = rest % r->dim[d];
-        rest /= r->dim[d];
-        move_leaves(r, d, r->index[d]);
-    }
+    go_to_number(r, lo);
     for (int64_t base = lo; base < hi;) {
         const int64_t left = min64(hi - base, r->dim[last] - r->index[last]);
         const int64_t rows = r->count[last] = min64(r->step[last], left);
@@ -289,15 +308,29 @@ static char *reduce_col_chunks(vp__run *r, counter *c, int64_t lo, int64_t hi) {
             base += n;
             if (into + n == VP__REDUCE_BLOCK || base == hi) counter_push(c, slot);
         }
-        /* On to the next rows, through the outer reduced loops where one is done. */
-        r->index[last] += rows;
-        move_leaves(r, last, rows);
-        for (int d = last; d > p->nkept && r->index[d] == r->dim[d]; d--) {
-            move_leaves(r, d, -r->dim[d]);
-            r->index[d] = 0;
-            r->index[d - 1]++;
-            move_leaves(r, d - 1, 1);
-        }
+        go_on(r, rows);
+    }
+    memcpy(r->at, start, addresses);
+    return counter_fold(c);
+}
+
+/* Where grouping is free, all numbers are one block. */
+static char *reduce_segments(vp__run *r, counter *c, int64_t lo, int64_t hi) {
+    const vp__plan *p = r->plan;
+    const int last = p->nloops - 1;
+    const int64_t block = p->reduce->extend ? hi - lo : VP__REDUCE_BLOCK;
+    const int64_t outputs = tile_outputs(r);
+    char *start[VP__OPERANDS], *slot = NULL;
+    const size_t addresses = p->noperands * sizeof *start;
+    memcpy(start, r->at, addresses);
+    go_to_number(r, lo);
+    for (int64_t at = lo, n; at < hi; at += n) {
+        const int64_t into = (at - lo) % block;
+        n = min64(min64(r->dim[last] - r->index[last], hi - at), block - into);
+        if (into == 0) slot = counter_slot(c);
+        vp__run_segment(r, slot, into, n, outputs);
+        if (into + n == block || at + n == hi) counter_push(c, slot);
+        go_on(r, n);
     }
     memcpy(r->at, start, addresses);
     return counter_fold(c);
@@ -355,6 +388,7 @@ static char *reduce_range(vp__run *r, counter *c, int64_t lo, int64_t hi) {
     case VP__PLAN_ROW_CHUNKS: return reduce_row_chunks(r, c, lo, hi);
     case VP__PLAN_COL_CHUNKS: return reduce_col_chunks(r, c, lo, hi);
     case VP__PLAN_PANEL: return reduce_panel(r, c, lo, hi);
+    case VP__PLAN_SEGMENTS: return reduce_segments(r, c, lo, hi);
     default: return reduce_ranges(r, c, lo, hi);
     }
 }

@@ -16,12 +16,15 @@
 #include "jit/ir.h"
 
 typedef enum {
-    VP__FORM_MAP,   /* out[z][y][x] = body */
-    VP__FORM_ROWS,  /* out[z][y] = reduction of body over x */
-    VP__FORM_CHUNK, /* the same, but out gets the lanes' state, for merging */
-    VP__FORM_COLS,  /* out[z][x] = reduction of body over y, at most a block of it where
+    VP__FORM_MAP,     /* out[z][y][x] = body */
+    VP__FORM_ROWS,    /* out[z][y] = reduction of body over x */
+    VP__FORM_CHUNK,   /* the same, but out gets the lanes' state, for merging */
+    VP__FORM_COLS,    /* out[z][x] = reduction of body over y, at most a block of it where
                        the tree is not free */
-    VP__FORM_STATE, /* rows z to z + y of a block of body, folded into the states of its
+    VP__FORM_SEGMENT, /* rows y of body, x elements each, folded into the lanes' states
+                         out[y], which z elements have been folded into; where the tree is
+                         not free all of them belong to one block */
+    VP__FORM_STATE,   /* rows z to z + y of a block of body, folded into the states of its
                        columns; only where the tree is not free */
     VP__NFORMS
 } vp__form_kind;
@@ -31,6 +34,7 @@ typedef enum {
     VP__READ_RUN,    /* contiguous along x */
     VP__READ_SHARED, /* the same, and one run for all y: rows read it together */
     VP__READ_AGAIN, /* a run for each y, the same ones for all z: planes read it together */
+    VP__READ_OTHER, /* every other element of what is contiguous along x */
     VP__READ_ROW,   /* one element for all x */
     VP__READ_PLANE, /* one element for all x and y */
     VP__NREADS
@@ -46,6 +50,7 @@ typedef struct {
     int vector_bytes;
     bool fma;     /* fused multiply-add is an instruction of the vector units */
     bool own_sin; /* the base kernels' sine is that of ops/sin_constants.h */
+    bool halves;  /* the CPU stores a vector as two halves */
 } vp__machine;
 
 /* The name of the kernel's function in its object, and of what it calls: the base kernel of

@@ -69,6 +69,9 @@ LLVMValueRef vp__emit_intrinsic(vp__emitter *e, const char *name, LLVMTypeRef ov
 vp__lanes vp__emit_load(vp__emitter *e, int type, LLVMValueRef at, LLVMValueRef mask);
 void vp__emit_store(vp__emitter *e, int type, vp__lanes v, LLVMValueRef at,
                     LLVMValueRef mask);
+/* The same of every other element. */
+vp__lanes vp__emit_load_other(vp__emitter *e, int type, LLVMValueRef at,
+                              LLVMValueRef mask);
 /* One element for all lanes: loaded, or a constant's value. */
 vp__lanes vp__emit_load_one(vp__emitter *e, int type, LLVMValueRef at);
 vp__lanes vp__emit_value_of(vp__emitter *e, int type, const int64_t *words);

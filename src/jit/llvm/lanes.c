@@ -153,6 +153,37 @@ vp__lanes vp__emit_load(vp__emitter *e, int type, LLVMValueRef at, LLVMValueRef 
                        shuffle(e, v, v, e->width, 1, 2, 4 * e->width)};
 }
 
+/* Of a mask's lanes from the first-th on, each and then a lane that is not read. */
+static LLVMValueRef every_other(vp__emitter *e, LLVMValueRef mask, int first) {
+    LLVMValueRef at[256];
+    for (int i = 0; i < e->width; i++)
+        at[i] = LLVMConstInt(LLVMInt32TypeInContext(e->context),
+                             (unsigned)(i % 2 ? e->width : first + i / 2), 0);
+    return LLVMBuildShuffleVector(e->builder, mask, LLVMConstNull(LLVMTypeOf(mask)),
+                                  LLVMConstVector(at, (unsigned)e->width), "");
+}
+
+/* Two vectors, of which every other lane is taken. What follows the last element may not
+ * exist, so the second one ends with that element, or leaves out what is not wanted. */
+vp__lanes vp__emit_load_other(vp__emitter *e, int type, LLVMValueRef at,
+                              LLVMValueRef mask) {
+    const int w = e->width;
+    LLVMValueRef order[256],
+        skip = vp__emit_int(e, (int64_t)size_of(type) * (mask ? w : w - 1));
+    LLVMValueRef second =
+        LLVMBuildGEP2(e->builder, LLVMInt8TypeInContext(e->context), at, &skip, 1, "");
+    vp__lanes low = vp__emit_load(e, type, at, mask ? every_other(e, mask, 0) : NULL);
+    vp__lanes high =
+        vp__emit_load(e, type, second, mask ? every_other(e, mask, w / 2) : NULL);
+    for (int i = 0; i < w; i++)
+        order[i] = LLVMConstInt(LLVMInt32TypeInContext(e->context),
+                                (unsigned)(2 * i + (!mask && i >= w / 2)), 0);
+    LLVMValueRef lanes = LLVMConstVector(order, (unsigned)w);
+    vp__lanes v = {LLVMBuildShuffleVector(e->builder, low.re, high.re, lanes, ""), NULL};
+    if (low.im) v.im = LLVMBuildShuffleVector(e->builder, low.im, high.im, lanes, "");
+    return v;
+}
+
 void vp__emit_store(vp__emitter *e, int type, vp__lanes v, LLVMValueRef at,
                     LLVMValueRef mask) {
     const unsigned align = (unsigned)size_of(vp__dtype[type].real);

@@ -297,7 +297,9 @@ static void emit_map(vp__emitter *e, const vp__operands *o) {
 
 static int lanes_of(const vp__emitter *e) {
     const vp__ir *ir = e->ir;
-    const bool rows = e->form->kind == VP__FORM_ROWS || e->form->kind == VP__FORM_CHUNK;
+    const int kind = e->form->kind;
+    const bool rows =
+        kind == VP__FORM_ROWS || kind == VP__FORM_CHUNK || kind == VP__FORM_SEGMENT;
     if (rows && vp__emit_is_tree(ir)) return 64 / vp__dtype[ir->reduce_type].size;
     int widest = vp__dtype[vp__dtype[ir->result].real].size;
     for (int i = 0; i < ir->n; i++) {
@@ -315,6 +317,7 @@ static void emit_form(vp__emitter *e, const vp__operands *o) {
     case VP__FORM_CHUNK: vp__emit_rows(e, o, false); break;
     case VP__FORM_COLS: vp__emit_cols(e, o); break;
     case VP__FORM_STATE: vp__emit_state(e, o); break;
+    case VP__FORM_SEGMENT: vp__emit_segment(e, o); break;
     case VP__NFORMS: break;
     }
 }
@@ -345,15 +348,30 @@ static void end_own_sin(vp__emitter *e, const vp__operands *o) {
     vp__branch_end(e, &again, 0, NULL, NULL);
 }
 
+/* Whether vectors should be halves from the start, which the compiler makes of ours: where
+ * the CPU stores them as two halves, maps whose time goes into memory take up to a fifth
+ * less. Comparing and shuffling costs more then. */
+static bool wants_halves(const vp__emitter *e) {
+    if (!e->target->halves || e->form->kind != VP__FORM_MAP) return false;
+    for (int i = 0; i < e->ir->n; i++) {
+        if (i < e->ir->nleaves && e->form->read[i] == VP__READ_OTHER) return false;
+        /* Bytes are multiplied by shuffling. */
+        const int type = e->ir->instr[i].type;
+        if (type == VP__TRUTH || vp__dtype[type].size == 1) return false;
+    }
+    return true;
+}
+
 void vp__emit_kernel(vp__emitter *e) {
     LLVMTypeRef ptr = LLVMPointerTypeInContext(e->context, 0), n = vp__emit_i64(e);
     LLVMTypeRef params[] = {ptr, ptr, ptr, n, n, n};
     LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->context), params, 6, 0);
     e->function = LLVMAddFunction(e->module, VP__KERNEL_SYMBOL, type);
-    static const char *const attributes[][2] = {{"prefer-vector-width", "512"},
-                                                {"min-legal-vector-width", "512"},
-                                                {"no-trapping-math", "true"},
-                                                {"frame-pointer", "none"}};
+    const char *bits = wants_halves(e) ? "256" : "512";
+    const char *const attributes[][2] = {{"prefer-vector-width", bits},
+                                         {"min-legal-vector-width", bits},
+                                         {"no-trapping-math", "true"},
+                                         {"frame-pointer", "none"}};
     for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
         const char *key = attributes[i][0], *value = attributes[i][1];
         LLVMAddAttributeAtIndex(

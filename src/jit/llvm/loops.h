@@ -93,5 +93,6 @@ bool vp__emit_is_tree(const vp__ir *ir);
 void vp__emit_rows(vp__emitter *e, const vp__operands *o, bool finish);
 void vp__emit_cols(vp__emitter *e, const vp__operands *o);
 void vp__emit_state(vp__emitter *e, const vp__operands *o);
+void vp__emit_segment(vp__emitter *e, const vp__operands *o);
 
 #endif

@@ -82,12 +82,12 @@ static LLVMValueRef fold_lanes(vp__emitter *e, LLVMValueRef v) {
     return LLVMBuildExtractElement(e->builder, v, LLVMConstInt(t, 0, 0), "");
 }
 
-/* The state of n elements from x on, fewer than a block: whole vectors, then a masked
- * one. */
-static LLVMValueRef some(vp__emitter *e, LLVMValueRef *at, LLVMValueRef from,
-                         LLVMValueRef to) {
+/* The elements from `from` to `to`, fewer than a block, folded into the state `start`: whole
+ * vectors, then a masked one. */
+static LLVMValueRef some_more(vp__emitter *e, LLVMValueRef *at, LLVMValueRef from,
+                              LLVMValueRef to, LLVMValueRef start) {
     LLVMBuilderRef b = e->builder;
-    LLVMValueRef start = identity(e), size = LLVMBuildSub(b, to, from, "");
+    LLVMValueRef size = LLVMBuildSub(b, to, from, "");
     LLVMValueRef whole = LLVMBuildAdd(b, from, vp__emit_whole(e, size, e->width), "");
     vp__loop x;
     vp__loop_begin_inner(e, &x, from, whole, e->width, 1, &start);
@@ -103,6 +103,11 @@ static LLVMValueRef some(vp__emitter *e, LLVMValueRef *at, LLVMValueRef from,
     v = fold(e, before, LLVMBuildSelect(b, mask, v, identity(e), ""));
     vp__branch_end(e, &tail, 1, &v, &before);
     return v;
+}
+
+static LLVMValueRef some(vp__emitter *e, LLVMValueRef *at, LLVMValueRef from,
+                         LLVMValueRef to) {
+    return some_more(e, at, from, to, identity(e));
 }
 
 /* A binary counter of states, as in jit/plan_reduce.c. */
@@ -516,6 +521,58 @@ void vp__emit_rows(vp__emitter *e, const vp__operands *o, bool finish) {
     vp__loop_end(e, &z, NULL);
 }
 
+/* --- segments ----------------------------------------------------------------------- */
+
+/* The lanes from the first-th on, and then those before it: through memory, where a vector
+ * that lies there twice holds all of these. */
+static LLVMValueRef turned(vp__emitter *e, LLVMValueRef v, LLVMValueRef slot,
+                           LLVMValueRef first) {
+    LLVMBuilderRef b = e->builder;
+    const int size = vp__dtype[e->ir->reduce_type].size;
+    LLVMBuildStore(b, v, slot);
+    LLVMBuildStore(b, v, vp__emit_moved(e, slot, vp__emit_int(e, 64)));
+    LLVMValueRef bytes = vp__emit_times(e, first, vp__emit_int(e, size));
+    return vp__emit_load(e, e->ir->reduce_type, vp__emit_moved(e, slot, bytes), NULL).re;
+}
+
+/* Elements that do not begin with lane 0 meet a state whose lanes are turned. */
+static LLVMValueRef tree_segment(vp__emitter *e, const vp__operands *o, LLVMValueRef *at,
+                                 LLVMValueRef slot, LLVMValueRef is_first) {
+    LLVMBuilderRef b = e->builder;
+    const int type = e->ir->reduce_type, out = e->ir->nleaves;
+    LLVMValueRef lanes = vp__emit_int(e, e->width - 1), zero = vp__emit_zero(e);
+    LLVMValueRef turn = LLVMBuildAnd(b, o->z, lanes, "");
+    LLVMValueRef back = LLVMBuildAnd(b, LLVMBuildSub(b, zero, o->z, ""), lanes, "");
+    LLVMValueRef old = vp__emit_load(e, type, at[out], NULL).re;
+    old = LLVMBuildSelect(b, is_first, identity(e), turned(e, old, slot, turn), "");
+    if (vp__emit_has_calls(e)) vp__emit_stages(e, at, zero, o->x);
+    return turned(e, some_more(e, at, zero, o->x, old), slot, back);
+}
+
+void vp__emit_segment(vp__emitter *e, const vp__operands *o) {
+    LLVMBuilderRef b = e->builder;
+    const int type = e->ir->reduce_type, out = e->ir->nleaves;
+    const bool tree = vp__emit_is_tree(e->ir);
+    LLVMValueRef at[VP__KERNEL_LEAVES + 1], slot = NULL, v;
+    if (tree) slot = vp__emit_slot(e, LLVMArrayType2(vp__emit_vector(e, type), 2));
+    LLVMValueRef is_first = LLVMBuildICmp(b, LLVMIntEQ, o->z, vp__emit_zero(e), "");
+    vp__emit_fixed(e, o->ptr, VP__READ_PLANE);
+    vp__loop y;
+    vp__loop_begin(e, &y, vp__emit_zero(e), o->y, 1, 0, NULL);
+    vp__operands_go_to(e, o, y.i, NULL, at);
+    vp__emit_fixed(e, at, VP__READ_ROW);
+    if (tree) {
+        v = tree_segment(e, o, at, slot, is_first);
+    } else {
+        LLVMTypeRef element = vp__emit_element(e, type);
+        v = fold_lanes(e, free_state(e, at, o->x));
+        LLVMValueRef old = LLVMBuildLoad2(b, element, at[out], "");
+        v = LLVMBuildSelect(b, is_first, v, fold(e, old, v), "");
+    }
+    LLVMSetAlignment(LLVMBuildStore(b, v, at[out]), vp__dtype[type].size);
+    vp__loop_end(e, &y, NULL);
+}
+
 /* --- columns ------------------------------------------------------------------------ */
 
 /* One vector, or several, of columns: x is the first column's number. */
@@ -600,17 +657,76 @@ void vp__emit_cols(vp__emitter *e, const vp__operands *o) {
     vp__loop_end(e, &z, NULL);
 }
 
+/* Folds n rows that meet in one lane, the first of them at y, into that lane's state, which
+ * is read and written once for all of them. */
+static void lane_rows(vp__emitter *e, const vp__operands *o, LLVMValueRef y, int n) {
+    LLVMBuilderRef b = e->builder;
+    const int type = e->ir->reduce_type, out = e->ir->nleaves;
+    const int lanes = 64 / vp__dtype[type].size;
+    row_group g = {.rows = n, .n = n};
+    for (int j = 0; j < n; j++) {
+        LLVMValueRef row = LLVMBuildAdd(b, y, vp__emit_int(e, (int64_t)j * lanes), "");
+        vp__operands_go_to(e, o, row, NULL, g.at[j]);
+        vp__emit_fixed(e, g.at[j], VP__READ_ROW);
+        copy_leaves(e, g.fixed[j]);
+    }
+    LLVMValueRef lane =
+        LLVMBuildAnd(b, LLVMBuildAdd(b, y, o->z, ""), vp__emit_int(e, lanes - 1), "");
+    LLVMValueRef state =
+        vp__emit_moved(e, o->ptr[out], vp__emit_times(e, lane, o->row[out]));
+    LLVMValueRef whole = vp__emit_whole(e, o->x, e->width), mask = NULL;
+    vp__loop x;
+    vp__branch tail;
+    for (int part = 0; part < 2; part++) {
+        if (part == 0) {
+            vp__loop_begin(e, &x, vp__emit_zero(e), whole, e->width, 0, NULL);
+        } else {
+            vp__branch_begin(e, &tail, vp__emit_less(e, whole, o->x));
+            mask = vp__emit_mask_below(e, LLVMBuildSub(b, o->x, whole, ""));
+        }
+        LLVMValueRef at = part == 0 ? x.i : whole, value[TOGETHER];
+        LLVMValueRef bytes = vp__emit_times(e, at, vp__emit_int(e, vp__dtype[type].size));
+        LLVMValueRef home = vp__emit_moved(e, state, bytes);
+        LLVMValueRef v = vp__emit_load(e, type, home, mask).re;
+        group_values(e, &g, at, mask, value);
+        for (int j = 0; j < n; j++) v = fold(e, v, value[j]);
+        vp__emit_store(e, type, (vp__lanes){v, NULL}, home, mask);
+        if (part == 0)
+            vp__loop_end(e, &x, NULL);
+        else
+            vp__branch_end(e, &tail, 0, NULL, NULL);
+    }
+}
+
+/* Whether rows follow each other in memory, and are so short that L1 keeps their columns'
+ * states: then nothing is better than one after the other. */
+static LLVMValueRef are_rows_one_run(vp__emitter *e, const vp__operands *o) {
+    enum { SHORT = 256 };
+    LLVMBuilderRef b = e->builder;
+    LLVMValueRef all = vp__emit_less(e, o->x, vp__emit_int(e, SHORT));
+    for (int i = 0; i < e->ir->nleaves; i++) {
+        if (!vp__emit_is_run(e, i)) continue;
+        const int size = vp__dtype[e->ir->instr[i].type].size;
+        LLVMValueRef bytes = vp__emit_times(e, o->x, vp__emit_int(e, size));
+        LLVMValueRef one = LLVMBuildICmp(b, LLVMIntEQ, o->row[i], bytes, "");
+        all = LLVMBuildAnd(b, all, one, "");
+    }
+    return all;
+}
+
 /* The states of columns: row y of a block is folded into lane y of their state, which has a
- * row of all columns for each lane. o->z is the number of the first row in its block. */
+ * row of all columns for each lane. o->z is the number of the first row in its block. Some
+ * rows of a lane are taken together, few enough that all of them are read ahead by the CPU,
+ * and the others follow one by one. */
 void vp__emit_state(vp__emitter *e, const vp__operands *o) {
     LLVMBuilderRef b = e->builder;
     const int type = e->ir->reduce_type, out = e->ir->nleaves;
     const int lanes = 64 / vp__dtype[type].size;
-    LLVMValueRef at[VP__KERNEL_LEAVES + 1], state[VP__KERNEL_LEAVES + 1];
+    LLVMValueRef state[VP__KERNEL_LEAVES + 1], done = vp__emit_zero(e);
     memcpy(state, o->ptr, sizeof state);
     vp__emit_fixed(e, state, VP__READ_PLANE);
     vp__branch fresh;
-    vp__loop y, x;
+    vp__loop y, x, l;
     vp__branch_begin(e, &fresh, LLVMBuildICmp(b, LLVMIntEQ, o->z, vp__emit_zero(e), ""));
     vp__loop_begin(e, &y, vp__emit_zero(e), vp__emit_int(e, lanes), 1, 0, NULL);
     state[out] = vp__emit_moved(e, o->ptr[out], vp__emit_times(e, y.i, o->row[out]));
@@ -620,30 +736,18 @@ void vp__emit_state(vp__emitter *e, const vp__operands *o) {
     vp__loop_end(e, &x, NULL);
     vp__loop_end(e, &y, NULL);
     vp__branch_end(e, &fresh, 0, NULL, NULL);
-    vp__loop_begin(e, &y, vp__emit_zero(e), o->y, 1, 0, NULL);
-    LLVMValueRef number = LLVMBuildAdd(b, y.i, o->z, "");
-    LLVMValueRef lane = LLVMBuildAnd(b, number, vp__emit_int(e, lanes - 1), "");
-    vp__operands_go_to(e, o, y.i, NULL, at);
-    at[out] = vp__emit_moved(e, o->ptr[out], vp__emit_times(e, lane, o->row[out]));
-    vp__emit_fixed(e, at, VP__READ_ROW);
-    LLVMValueRef whole = vp__emit_whole(e, o->x, e->width);
-    LLVMValueRef size = vp__emit_int(e, vp__dtype[type].size);
-    vp__loop_begin(e, &x, vp__emit_zero(e), whole, e->width, 0, NULL);
-    LLVMValueRef v = vp__emit_body(e, at, x.i, NULL).re;
-    LLVMValueRef old =
-        vp__emit_load(e, type, vp__emit_moved(e, at[out], vp__emit_times(e, x.i, size)),
-                      NULL)
-            .re;
-    vp__emit_store_at(e, at, x.i, NULL, (vp__lanes){fold(e, old, v), NULL});
-    vp__loop_end(e, &x, NULL);
-    vp__branch tail;
-    vp__branch_begin(e, &tail, vp__emit_less(e, whole, o->x));
-    mask = vp__emit_mask_below(e, LLVMBuildSub(b, o->x, whole, ""));
-    v = vp__emit_body(e, at, whole, mask).re;
-    old = vp__emit_load(e, type,
-                        vp__emit_moved(e, at[out], vp__emit_times(e, whole, size)), mask)
-              .re;
-    vp__emit_store_at(e, at, whole, mask, (vp__lanes){fold(e, old, v), NULL});
-    vp__branch_end(e, &tail, 0, NULL, NULL);
+    if (is_light(e)) {
+        const int64_t group = (int64_t)ROWS * lanes;
+        done = LLVMBuildSelect(b, are_rows_one_run(e, o), vp__emit_zero(e),
+                               vp__emit_whole(e, o->y, group), "");
+        vp__loop_begin(e, &y, vp__emit_zero(e), done, group, 0, NULL);
+        vp__loop_begin(e, &l, y.i, LLVMBuildAdd(b, y.i, vp__emit_int(e, lanes), ""), 1, 0,
+                       NULL);
+        lane_rows(e, o, l.i, ROWS);
+        vp__loop_end(e, &l, NULL);
+        vp__loop_end(e, &y, NULL);
+    }
+    vp__loop_begin(e, &y, done, o->y, 1, 0, NULL);
+    lane_rows(e, o, y.i, 1);
     vp__loop_end(e, &y, NULL);
 }

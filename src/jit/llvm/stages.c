@@ -53,15 +53,21 @@ void vp__emit_turn(vp__emitter *e, const LLVMValueRef *at) {
 
 bool vp__emit_is_run(const vp__emitter *e, int leaf) {
     const int read = e->form->read[leaf];
-    return read == VP__READ_RUN || read == VP__READ_SHARED || read == VP__READ_AGAIN;
+    return read != VP__READ_ROW && read != VP__READ_PLANE;
+}
+
+static vp__lanes leaf_value(vp__emitter *e, int i) {
+    const int type = e->ir->instr[i].type;
+    LLVMValueRef at = bytes_at(e, e->at[i], e->x, type);
+    if (e->form->read[i] != VP__READ_OTHER) return vp__emit_load(e, type, at, e->mask);
+    return vp__emit_load_other(e, type, bytes_at(e, at, e->x, type), e->mask);
 }
 
 vp__lanes vp__emit_value(vp__emitter *e, int i) {
     const vp__ir_instr *in = &e->ir->instr[i];
     if (e->value[i].re) return e->value[i];
     if (in->op == VP__IR_leaf)
-        e->value[i] =
-            vp__emit_load(e, in->type, bytes_at(e, e->at[i], e->x, in->type), e->mask);
+        e->value[i] = leaf_value(e, i);
     else if (is_call(e, i))
         e->value[i] = vp__emit_load(e, in->type, in_block(e, i), NULL);
     else if (is_sin(e, i))
@@ -74,7 +80,8 @@ vp__lanes vp__emit_value(vp__emitter *e, int i) {
 
 /* A leaf that is a run can be given to a base kernel where it is. */
 static bool is_in_place(const vp__emitter *e, int i) {
-    return i < e->ir->nleaves && vp__emit_is_run(e, i);
+    return i < e->ir->nleaves && vp__emit_is_run(e, i) &&
+           e->form->read[i] != VP__READ_OTHER;
 }
 
 static unsigned long long block_bytes(int type) {
