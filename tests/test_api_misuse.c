@@ -168,6 +168,21 @@ VP_TEST(expressions_used_twice) {
     vp_end(s);
 }
 
+/* What an instruction makes may be in the very record of its operand. */
+VP_TEST(expressions_used_twice_where_a_record_stays) {
+    vp_scope s = vp_begin();
+    static const char *const why = "this expression was used before; name it with vp_let";
+    vp_array a = vp_let(vp_full(VP_F64, vp_shape(1), -3));
+    vp_expr transform = vp_fft(a, 0), magnitude = vp_abs(transform);
+    VP_CHECK_ERROR(vp_wait(vp_sin(transform)), VP_ERR_HANDLE, why);
+    VP_CHECK_VALUES(magnitude, 3);
+    vp_expr e = vp_add(a, 1.0), same = vp_cast(e, VP_F64);
+    VP_CHECK_ERROR(vp_wait(vp_neg(e)), VP_ERR_HANDLE, why);
+    VP_CHECK_VALUES(same, -2);
+    vp_end(s);
+    VP_CHECK_EQ(vp__test_open_expressions(), 0);
+}
+
 VP_TEST(uninitialised_expressions) {
     vp_scope s = vp_begin();
     vp_array a = vp__test_counting(3);

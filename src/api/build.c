@@ -156,6 +156,9 @@ static inline vp_expr give(vp__expr *e) {
         vp__materialise(e);
     e->depth = vp__scope_depth();
     vp__expr_link(e);
+    /* An instruction may give its operand's record back: the operand has been used all the
+     * same. Not where there is no record, whose generation stays 0. */
+    e->generation += e->generation != 0;
     return (vp_expr){e->slot, e->generation};
 }
 
