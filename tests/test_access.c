@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "array/pool.h"
+#include "array/storage.h"
 #include "base/spin.h"
 #include "tests/harness.h"
 
@@ -553,5 +554,31 @@ VP_TEST(a_list_closes_once_for_everybody) {
         VP_CHECK_EQ(taken, atomic_load(&pushed));
         VP_CHECK_EQ(taken + atomic_load(&refused), THREADS * 1000);
     }
+    VP_CHECK_EQ(in_use(), base);
+}
+
+/* --- memory ------------------------------------------------------------------------- */
+
+/* Threads that meet for each turn, and then all want the memory of one storage. */
+static vp__storage *wanted[2000];
+static _Atomic int met;
+
+static void *want_memory(void *number) {
+    for (int turn = 0; turn < 2000; turn++) {
+        atomic_fetch_add(&met, 1);
+        while (atomic_load(&met) < 2 * (turn + 1)) sched_yield();
+        VP_CHECK(vp__storage_allocate(wanted[turn]));
+    }
+    return number;
+}
+
+VP_TEST(memory_is_made_once) {
+    const int64_t base = in_use();
+    for (int i = 0; i < 2000; i++) VP_CHECK(wanted[i] = vp__storage_new(2480));
+    pthread_t other;
+    VP_CHECK(!pthread_create(&other, NULL, want_memory, NULL));
+    want_memory(NULL);
+    pthread_join(other, NULL);
+    for (int i = 0; i < 2000; i++) vp__storage_release(wanted[i]);
     VP_CHECK_EQ(in_use(), base);
 }

@@ -127,10 +127,14 @@ void vp__storage_drop_capture(vp__storage *s) {
 bool vp__storage_allocate(vp__storage *s) {
     if (atomic_load_explicit(&s->host, memory_order_relaxed) || s->bytes == 0)
         return true;
-    char *memory = vp__pool_alloc((size_t)s->bytes);
-    /* relaxed: readers come through the log or a signal, which orders this store. */
-    atomic_store_explicit(&s->host, memory, memory_order_relaxed);
-    return memory != NULL;
+    char *memory = vp__pool_alloc((size_t)s->bytes), *none = NULL;
+    if (!memory) return false;
+    /* relaxed: readers come through the log or a signal, which orders this store, and of
+     * another's memory only the address is wanted. */
+    if (!atomic_compare_exchange_strong_explicit(
+            &s->host, &none, memory, memory_order_relaxed, memory_order_relaxed))
+        vp__pool_free(memory, (size_t)s->bytes);
+    return true;
 }
 
 void vp__storage_poison(vp__storage *s, vp__error *error, const vp__region *region,

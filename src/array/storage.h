@@ -108,8 +108,9 @@ static inline uint32_t vp__storage_captures(vp__storage *s) {
 /* Gives up a capture and its reference. */
 void vp__storage_drop_capture(vp__storage *s);
 
-/* Makes sure the host memory exists. False without memory. Only the node that writes the
- * storage first calls it, so no two threads do at once. */
+/* Makes sure the host memory exists. False without memory. The node that makes the value
+ * calls it first and alone; where it has failed, stores to different parts may do so at
+ * once. */
 bool vp__storage_allocate(vp__storage *s);
 
 /* Whether the host's memory holds what has been stored. acquire pairs with the publication of
