@@ -31,16 +31,7 @@ import numpy as np  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "numpy"))
 import kernels_lib  # noqa: E402
-
-
-def aligned(values, dtype):
-    """A copy that starts on a cache line, as vproc's own arrays do."""
-    dtype = np.dtype(dtype)
-    memory = np.empty(values.size * dtype.itemsize + 64, np.uint8)
-    skip = -memory.ctypes.data % 64
-    copy = memory[skip:skip + values.size * dtype.itemsize].view(dtype)
-    copy[:] = values
-    return copy
+from aligned import aligned  # noqa: E402
 
 
 def operands(row, dtype, n, rng):

@@ -12,17 +12,9 @@ import time
 
 import numpy as np
 
+from aligned import aligned
+
 N, M, TIMED = 1000, 100, 3
-
-
-def aligned(values, dtype):
-    """A copy that starts on a cache line, as vproc's own arrays do."""
-    dtype = np.dtype(dtype)
-    memory = np.empty(values.size * dtype.itemsize + 64, np.uint8)
-    skip = -memory.ctypes.data % 64
-    copy = memory[skip:skip + values.size * dtype.itemsize].view(dtype)
-    copy[:] = values
-    return copy
 
 
 i = np.arange(N * N)

@@ -20,6 +20,17 @@ static void check_child(pid_t child) {
     VP_CHECK_EQ(WEXITSTATUS(status), 0);
 }
 
+/* Forks; the parent goes on when the child has ended well, the child has some seconds. */
+static bool in_a_child(void) {
+    pid_t child = fork();
+    VP_CHECK_GE(child, 0);
+    if (child)
+        check_child(child);
+    else
+        alarm(20);
+    return child == 0;
+}
+
 VP_TEST(both_sides_go_on) {
     vp__test_threads(4);
     vp_scope s = vp_begin();
@@ -247,13 +258,7 @@ VP_TEST(another_thread_waits_for_everything) {
     VP_CHECK_EQ(pthread_create(&thread, NULL, sync_now, NULL), 0);
     VP_CHECK_SOON(atomic_load(&begun));
     for (int turn = 0; turn < 5; turn++) {
-        pid_t child = fork();
-        VP_CHECK_GE(child, 0);
-        if (child) {
-            check_child(child);
-            continue;
-        }
-        alarm(20);
+        if (!in_a_child()) continue;
         vp__gate_open(&gate);
         VP_CHECK_VALUES(x, 0, 1, 2);
         _exit(0);
@@ -314,13 +319,7 @@ VP_TEST(another_thread_waits_for_room) {
     VP_CHECK_EQ(pthread_create(&thread, NULL, issue_many, &other), 0);
     VP_CHECK_SOON(VP_STAT(limit_waits) > 0);
     for (int turn = 0; turn < 5; turn++) {
-        pid_t child = fork();
-        VP_CHECK_GE(child, 0);
-        if (child) {
-            check_child(child);
-            continue;
-        }
-        alarm(20);
+        if (!in_a_child()) continue;
         vp__gate_open(&gate);
         VP_CHECK_VALUES(vp_mul(x, 2.0), 0, 2, 4);
         VP_CHECK_OK(vp_sync());

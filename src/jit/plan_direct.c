@@ -277,35 +277,31 @@ static void call_place(call *c, const vp__run *r) {
     c->ptr[p->nleaves] = r->at[out];
 }
 
-void vp__run_state(vp__run *r, char *state, int64_t first, int64_t rows, int64_t cols) {
+/* A call whose output is states, a row of them every so many bytes. */
+static void call_for_states(const vp__run *r, char *state, int64_t bytes, int64_t x,
+                            int64_t y, int64_t z) {
     const vp__plan *p = r->plan;
     call c;
     call_init(&c, p);
     call_place(&c, r);
     c.ptr[p->nleaves] = state;
-    c.row[p->nleaves] = cols << p->in_lg;
-    p->native(c.ptr, c.row, c.outer, cols, rows, first);
+    c.row[p->nleaves] = bytes;
+    p->native(c.ptr, c.row, c.outer, x, y, z);
+}
+
+void vp__run_state(vp__run *r, char *state, int64_t first, int64_t rows, int64_t cols) {
+    call_for_states(r, state, cols << r->plan->in_lg, cols, rows, first);
 }
 
 void vp__run_chunk(vp__run *r, char *state, int64_t state_bytes, int64_t n,
                    int64_t outputs) {
-    const vp__plan *p = r->plan;
-    call c;
-    call_init(&c, p);
-    call_place(&c, r);
-    c.ptr[p->nleaves] = state;
-    c.row[p->nleaves] = state_bytes;
-    p->native(c.ptr, c.row, c.outer, n, outputs, 1);
+    call_for_states(r, state, state_bytes, n, outputs, 1);
 }
 
 void vp__run_segment(vp__run *r, char *state, int64_t first, int64_t n, int64_t outputs) {
-    const vp__plan *p = r->plan;
-    call c;
-    call_init(&c, p);
-    call_place(&c, r);
-    c.ptr[p->nleaves] = state;
-    c.row[p->nleaves] = p->reduce->lanes * (int64_t)p->reduce->state_size;
-    p->native(c.ptr, c.row, c.outer, n, outputs, first);
+    const vp__reduce_kernel *reduce = r->plan->reduce;
+    call_for_states(r, state, reduce->lanes * (int64_t)reduce->state_size, n, outputs,
+                    first);
 }
 
 void vp__run_direct(vp__run *r, int64_t piece) {
