@@ -96,6 +96,30 @@ VP_TEST(a_write_into_what_the_device_made) {
     end_check(d);
 }
 
+/* Each store waits for the same fetch, and with the last of them the array is gone. */
+VP_TEST(writers_of_parts_wait_for_one_fetch) {
+    vp__device *d = everything_on_device();
+    enum { PARTS = 4, PART = N / PARTS, TIMES = 500 };
+    vp__test_threads(PARTS);
+    vp_array x = vp_let(vp_from(VP_F64, vp_shape(N), line(1, 0)));
+    for (int i = 0; i < TIMES; i++) {
+        vp_array a = vp_let(vp_add(x, 1.0));
+        VP_CHECK_OK(vp_sync());
+        vp__device_count = 0; /* the workers compute what they store */
+        for (int p = 0; p < PARTS; p++) {
+            const vp_sel part = vp_range(p * PART, (p + 1) * PART);
+            vp_put(a, vp_at(part), vp_mul(vp_get(x, part), 2.0));
+        }
+        if (i % 100 == 0) VP_CHECK_ARRAY(a, line(2, 0), N);
+        vp_drop(a);
+        VP_CHECK_OK(vp_sync());
+        vp__device_count = 1;
+    }
+    VP_CHECK_EQ(COPIES_OUT(d), TIMES);
+    vp_drop(x);
+    end_check(d);
+}
+
 VP_TEST(a_whole_overwrite_fetches_nothing) {
     vp__device *d = everything_on_device();
     vp_array x = vp__test_counting(N);

@@ -191,15 +191,17 @@ bool vp__remote_to_host(vp__storage *s, void *who, int what) {
     vp__waiter *w;
     /* Without memory for this there is none for anything: wait for some. */
     while (!(w = vp__waiter_new(who, what))) vp__pool_trim();
-    if (!vp__waitlist_push(&m->base.host, w)) {
-        vp__waiter_free(w);
-        return false;
-    }
     vp__spin_lock(&s->lock);
     bool start = !m->fetching;
     m->fetching = true;
     if (start) m->fetched = retained(m->replicas);
     vp__spin_unlock(&s->lock);
+    /* From here on, unless we start it, the fetch may end at any time, and with it whoever
+     * holds the storage: it must not be touched again. */
+    if (!vp__waitlist_push(&m->base.host, w)) {
+        vp__waiter_free(w);
+        return false;
+    }
     if (start) fetch(s, m);
     return true;
 }

@@ -16,25 +16,11 @@
 #include "base/config.h"
 #include "net/core.h"
 #include "run.h"
+#include "sanitized.h"
 #include "stacks.h"
 #include "tests/fake_device.h"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#endif
-
-uint64_t fuzz_time_limit(void) {
-#ifdef SANITIZED
-    return 200 * 1000000000ull;
-#else
-    return 20 * 1000000000ull;
-#endif
-}
+uint64_t fuzz_time_limit(void) { return (FUZZ_SANITIZED ? 200 : 20) * 1000000000ull; }
 
 uint64_t fuzz_now(void) {
     struct timespec t;
@@ -84,10 +70,21 @@ bool fuzz_worker_start(fuzz_worker *w, int threads) {
     return w->channel != MAP_FAILED && launch(w);
 }
 
+/* The worker ends because nobody asks any more; one that does not is ended. */
 static int reap(fuzz_worker *w) {
     int status = 0;
+    const uint64_t began = fuzz_now();
     close(w->to);
     close(w->from);
+    for (;;) {
+        const pid_t ended = waitpid(w->pid, &status, WNOHANG);
+        if (ended != 0) return ended < 0 ? 0 : status;
+        if (fuzz_now() - began > fuzz_time_limit()) break;
+        struct timespec nap = {0, 100000};
+        nanosleep(&nap, NULL);
+    }
+    fuzz_stacks_ask(w->pid);
+    kill(w->pid, SIGKILL);
     waitpid(w->pid, &status, 0);
     return status;
 }
