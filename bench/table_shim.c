@@ -68,7 +68,7 @@ static vp_expr issue(int row, vp_array x, vp_array y) {
     case FIND: return vp_find(x);
     case NONZERO: return vp_nonzero(x);
     case MATMUL: return vp_matmul(x, y);
-    default: return vp__reduce(row, VP_HERE, VP__IN(x), VP_EVERY, VP_AUTO, 0);
+    default: return vp__reduce(row, VP_HERE, VP__IN(x), NULL, VP_AUTO, 0);
     }
 }
 

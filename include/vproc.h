@@ -40,6 +40,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #ifdef __cplusplus
 #include <complex>
 #include <type_traits>
@@ -120,18 +121,12 @@ typedef enum {
     VP__IN_BOOL,
     VP__IN_INT,
     VP__IN_UINT,
-    VP__IN_FLOAT,
-    VP__IN_COMPLEX
+    VP__IN_FLOAT
 } vp__in_kind;
+/* Two words, which calls pass in registers; so a complex number is an expression. */
 typedef struct {
-    vp__in_kind kind;
-    union {
-        vp_array array;
-        vp_expr expr;
-        int64_t i;
-        uint64_t u;
-        double f[2];
-    } v;
+    uint64_t kind; /* vp__in_kind */
+    uint64_t bits; /* of a handle or a number */
 } vp_operand;
 
 /* One item of a selection: see vp_get. */
@@ -146,12 +141,8 @@ typedef enum {
 typedef struct {
     vp__sel_kind kind;
     bool has_start, has_stop, is_expr;
-    union {
-        int64_t start;
-        vp_array array; /* VP__SEL_ARRAY: an index array or a mask, or */
-        vp_expr expr;   /* the same, when is_expr */
-    } v;
-    int64_t stop, step;
+    int64_t start, stop, step; /* for VP__SEL_ARRAY, start is the handle of the index array or
+                                  mask: an expression's where is_expr */
 } vp_sel;
 
 /* --- Operands and places (macros that make the calls above readable) --------------------- */
@@ -161,68 +152,57 @@ typedef struct {
 /* The user's line, carried by every instruction so that errors can name it. */
 #define VP_HERE __FILE__ ":" VP__STRING(__LINE__)
 
-static inline vp_operand vp__in_array(vp_array x) {
+static inline uint64_t vp__handle_bits(uint32_t slot, uint32_t generation) {
+    return slot | (uint64_t)generation << 32;
+}
+static inline vp_operand vp__in_bits(vp__in_kind kind, uint64_t bits) {
     vp_operand o;
-    o.kind = VP__IN_ARRAY;
-    o.v.array = x;
+    o.kind = (uint64_t)kind;
+    o.bits = bits;
     return o;
+}
+static inline vp_operand vp__in_array(vp_array x) {
+    return vp__in_bits(VP__IN_ARRAY, vp__handle_bits(x.slot, x.generation));
 }
 static inline vp_operand vp__in_expr(vp_expr x) {
-    vp_operand o;
-    o.kind = VP__IN_EXPR;
-    o.v.expr = x;
-    return o;
+    return vp__in_bits(VP__IN_EXPR, vp__handle_bits(x.slot, x.generation));
 }
 static inline vp_operand vp__in_operand(vp_operand x) { return x; }
-static inline vp_operand vp__in_bool(bool x) {
-    vp_operand o;
-    o.kind = VP__IN_BOOL;
-    o.v.i = x;
-    return o;
-}
+static inline vp_operand vp__in_bool(bool x) { return vp__in_bits(VP__IN_BOOL, x); }
 static inline vp_operand vp__in_int(int64_t x) {
-    vp_operand o;
-    o.kind = VP__IN_INT;
-    o.v.i = x;
-    return o;
+    return vp__in_bits(VP__IN_INT, (uint64_t)x);
 }
-static inline vp_operand vp__in_uint(uint64_t x) {
-    vp_operand o;
-    o.kind = VP__IN_UINT;
-    o.v.u = x;
-    return o;
-}
+static inline vp_operand vp__in_uint(uint64_t x) { return vp__in_bits(VP__IN_UINT, x); }
 static inline vp_operand vp__in_float(double x) {
-    vp_operand o;
-    o.kind = VP__IN_FLOAT;
-    o.v.f[0] = x;
-    o.v.f[1] = 0;
-    return o;
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return vp__in_bits(VP__IN_FLOAT, bits);
 }
+VP_API vp_expr vp__complex(double real, double imag);
 
 static inline vp_sel vp__sel_plain(vp__sel_kind kind) {
     vp_sel s;
     s.kind = kind;
     s.has_start = s.has_stop = s.is_expr = false;
-    s.v.start = s.stop = 0;
+    s.start = s.stop = 0;
     s.step = 1;
     return s;
 }
 static inline vp_sel vp__sel_index(int64_t i) {
     vp_sel s = vp__sel_plain(VP__SEL_INDEX);
-    s.v.start = i;
+    s.start = i;
     return s;
 }
 static inline vp_sel vp__sel_sel(vp_sel s) { return s; }
 static inline vp_sel vp__sel_array(vp_array a) {
     vp_sel s = vp__sel_plain(VP__SEL_ARRAY);
-    s.v.array = a;
+    s.start = (int64_t)vp__handle_bits(a.slot, a.generation);
     return s;
 }
 static inline vp_sel vp__sel_expr(vp_expr e) {
     vp_sel s = vp__sel_plain(VP__SEL_ARRAY);
     s.is_expr = true;
-    s.v.expr = e;
+    s.start = (int64_t)vp__handle_bits(e.slot, e.generation);
     return s;
 }
 static inline vp_axes_t vp__axes_one(int32_t axis) {
@@ -250,11 +230,7 @@ static inline vp_operand vp__in(bool x) { return vp__in_bool(x); }
 static inline vp_operand vp__in(float x) { return vp__in_float(x); }
 static inline vp_operand vp__in(double x) { return vp__in_float(x); }
 static inline vp_operand vp__in(std::complex<double> x) {
-    vp_operand o;
-    o.kind = VP__IN_COMPLEX;
-    o.v.f[0] = x.real();
-    o.v.f[1] = x.imag();
-    return o;
+    return vp__in_expr(vp__complex(x.real(), x.imag()));
 }
 template <typename T> static inline vp_operand vp__in(T x) {
     return vp__in_cpp(x, std::is_integral<T>());
@@ -268,12 +244,13 @@ static inline vp_axes_t vp__axes(int a) { return vp__axes_one(a); }
 #define VP__IN(x) vp__in(x)
 #define VP__SEL(x) vp__sel(x)
 #define VP__AXES(x) vp__axes(x)
-template <typename T> struct vp__list_of {
-    T item[VP_MAXDIM + 1];
-    int count;
-    template <typename... A> vp__list_of(A... a) : item{a...}, count((int)sizeof...(a)) {}
+template <typename T, int count> struct vp__list_of {
+    T item[count];
+    template <typename... A> vp__list_of(A... a) : item{a...} {}
 };
-#define VP__LIST(type, ...) vp__list_of<type>(__VA_ARGS__).item
+#define VP__LIST(type, ...) vp__list_of<type, VP__COUNT(__VA_ARGS__)>(__VA_ARGS__).item
+template <typename T> static inline const T *vp__address(const T &x) { return &x; }
+#define VP__ADDRESS(type, x) vp__address<type>(x)
 extern "C" {
 #else
 static inline vp_operand vp__in_complex(double _Complex x) {
@@ -281,11 +258,7 @@ static inline vp_operand vp__in_complex(double _Complex x) {
         double _Complex z;
         double f[2];
     } parts = {x};
-    vp_operand o;
-    o.kind = VP__IN_COMPLEX;
-    o.v.f[0] = parts.f[0];
-    o.v.f[1] = parts.f[1];
-    return o;
+    return vp__in_expr(vp__complex(parts.f[0], parts.f[1]));
 }
 #define VP__IN(x)                                                                             \
     _Generic((x), vp_array: vp__in_array, vp_expr: vp__in_expr, vp_operand: vp__in_operand,   \
@@ -299,6 +272,7 @@ static inline vp_operand vp__in_complex(double _Complex x) {
         default: vp__sel_index)(x)
 #define VP__AXES(x) _Generic((x), vp_axes_t: vp__axes_axes, default: vp__axes_one)(x)
 #define VP__LIST(type, ...) ((const type[]){__VA_ARGS__})
+#define VP__ADDRESS(type, x) ((const type[1]){x})
 #endif
 
 /* Counting and mapping macro arguments, up to 16. */
@@ -354,7 +328,7 @@ VP_API vp_axes_t vp_axes_of(int count, const int64_t *axes);
 static inline vp_sel vp_range(int64_t start, int64_t stop) {
     vp_sel s = vp__sel_plain(VP__SEL_RANGE);
     s.has_start = s.has_stop = true;
-    s.v.start = start;
+    s.start = start;
     s.stop = stop;
     return s;
 }
@@ -381,24 +355,18 @@ static inline vp_sel vp_every(int64_t step) {
     return s;
 }
 
-/* A whole selection: vp_at(VP_ALL, 3), up to 16 items. */
+/* A whole selection: vp_at(VP_ALL, 3), up to 16 items. It refers to its items: those of vp_at
+ * last to the end of the block it is written in, in C++ of the statement. */
 typedef struct {
-    int count;
-    vp_sel item[16];
+    int64_t count;
+    const vp_sel *item;
 } vp_index;
 static inline vp_index vp_index_of(int count, const vp_sel *items) {
     vp_index index;
     index.count = items ? count : -1;
-    for (int i = 0; i < index.count && i < 16; i++) index.item[i] = items[i];
+    index.item = items;
     return index;
 }
-/* A selection that lives as long as the statement it is written in. */
-#ifdef __cplusplus
-static inline const vp_index *vp__index(const vp_index &index) { return &index; }
-#define VP__INDEX(index) vp__index(index)
-#else
-#define VP__INDEX(index) ((const vp_index[1]){index})
-#endif
 #define vp_at(...)                                                                            \
     vp_index_of(VP__COUNT(__VA_ARGS__), VP__LIST(vp_sel, VP__MAP(VP__SEL, __VA_ARGS__)))
 
@@ -478,12 +446,12 @@ VP_API vp_array vp__borrow(const char *where, vp_dtype dtype, vp_shape_t shape,
 
 /* vp_get(A, VP_ALL, 3): part of an array, by integers, ranges, whole axes, new axes, an
  * ellipsis, integer arrays and boolean masks, as NumPy's A[:, 3]. */
-#define vp_get(x, ...) vp__get(VP_HERE, VP__IN(x), VP__INDEX(vp_at(__VA_ARGS__)))
-#define vp_get_at(x, index) vp__get(VP_HERE, VP__IN(x), VP__INDEX(index))
-VP_API vp_expr vp__get(const char *where, vp_operand x, const vp_index *index);
+#define vp_get(x, ...) vp__get(VP_HERE, VP__IN(x), vp_at(__VA_ARGS__))
+#define vp_get_at(x, index) vp__get(VP_HERE, VP__IN(x), index)
+VP_API vp_expr vp__get(const char *where, vp_operand x, vp_index index);
 /* vp_put(A, vp_at(VP_ALL, 3), x): writes part of an array; x is broadcast and converted. */
-#define vp_put(a, index, x) vp__put_at(VP_HERE, a, VP__INDEX(index), VP__IN(x))
-VP_API void vp__put_at(const char *where, vp_array a, const vp_index *index, vp_operand x);
+#define vp_put(a, index, x) vp__put_at(VP_HERE, a, index, VP__IN(x))
+VP_API void vp__put_at(const char *where, vp_array a, vp_index index, vp_operand x);
 /* The slices of x at these positions along an axis. */
 #define vp_take(x, positions, axis) vp__take(VP_HERE, VP__IN(x), VP__IN(positions), axis)
 VP_API vp_expr vp__take(const char *where, vp_operand x, vp_operand positions, int axis);
@@ -786,17 +754,18 @@ enum {
  * result type: vp_sum(x, 0, VP_U32). Keeping reduced axes with length 1:
  * vp_sum(x, VP_EVERY, VP_AUTO, VP_KEEPDIMS). All reductions take the same arguments. */
 enum { VP_KEEPDIMS = 1 };
-VP_API vp_expr vp__reduce(int op, const char *where, vp_operand x, vp_axes_t axes,
-                          vp_dtype dtype, int keepdims);
+VP_API vp_expr vp__reduce(int op, const char *where, vp_operand x, const vp_axes_t *axes,
+                          vp_dtype dtype, int keepdims); /* axes NULL: every axis */
 #define VP__REDUCE(op, ...)                                                                   \
     VP__JOIN(VP__REDUCE, VP__COUNT(__VA_ARGS__))(op, VP_HERE, __VA_ARGS__)
-#define VP__REDUCE1(op, here, x) vp__reduce(op, here, VP__IN(x), VP_EVERY, VP_AUTO, 0)
+#define VP__REDUCE1(op, here, x)                                                              \
+    vp__reduce(op, here, VP__IN(x), (const vp_axes_t *)0, VP_AUTO, 0)
 #define VP__REDUCE2(op, here, x, axes)                                                        \
-    vp__reduce(op, here, VP__IN(x), VP__AXES(axes), VP_AUTO, 0)
+    vp__reduce(op, here, VP__IN(x), VP__ADDRESS(vp_axes_t, VP__AXES(axes)), VP_AUTO, 0)
 #define VP__REDUCE3(op, here, x, axes, dtype)                                                 \
-    vp__reduce(op, here, VP__IN(x), VP__AXES(axes), dtype, 0)
+    vp__reduce(op, here, VP__IN(x), VP__ADDRESS(vp_axes_t, VP__AXES(axes)), dtype, 0)
 #define VP__REDUCE4(op, here, x, axes, dtype, keep)                                           \
-    vp__reduce(op, here, VP__IN(x), VP__AXES(axes), dtype, keep)
+    vp__reduce(op, here, VP__IN(x), VP__ADDRESS(vp_axes_t, VP__AXES(axes)), dtype, keep)
 
 /* <generated by tools/generate_header.py from src/ops/ops.def: reductions> */
 /* Sum of the elements. */

@@ -440,11 +440,11 @@ VP_TEST(operations_that_are_none) {
                    "no such operation");
     VP_CHECK_ERROR(vp_wait(vp__op2(VP__SIN, VP_HERE, x, x)), VP_ERR_VALUE,
                    "no such operation");
-    VP_CHECK_ERROR(vp_wait(vp__reduce(VP__SIN, VP_HERE, x, VP_EVERY, VP_AUTO, 0)),
+    VP_CHECK_ERROR(vp_wait(vp__reduce(VP__SIN, VP_HERE, x, NULL, VP_AUTO, 0)),
                    VP_ERR_VALUE, "no such reduction");
-    VP_CHECK_ERROR(vp_wait(vp__reduce(-1, VP_HERE, x, VP_EVERY, VP_AUTO, 0)),
+    VP_CHECK_ERROR(vp_wait(vp__reduce(-1, VP_HERE, x, NULL, VP_AUTO, 0)),
                    VP_ERR_VALUE, "no such reduction");
-    VP_CHECK_ERROR(vp_wait(vp__reduce(2000, VP_HERE, x, VP_EVERY, VP_AUTO, 0)),
+    VP_CHECK_ERROR(vp_wait(vp__reduce(2000, VP_HERE, x, NULL, VP_AUTO, 0)),
                    VP_ERR_VALUE, "no such reduction");
     VP_CHECK_ERROR(vp_wait(vp__along(VP_HERE, x, 0, 9)), VP_ERR_VALUE,
                    "no such operation");

@@ -22,34 +22,24 @@ static vp__expr *constant(vp_operand x, const char *where) {
     if (e->generation == 0) return e;
     e->count = 1;
     e->value.u64[0] = e->value.u64[1] = 0;
-    switch (x.kind) {
+    switch ((vp__in_kind)x.kind) {
     case VP__IN_BOOL:
         e->dtype = VP_BOOL;
-        e->value.u64[0] = x.v.i != 0;
+        e->value.u64[0] = x.bits != 0;
         break;
     case VP__IN_UINT:
-        if (x.v.u > INT64_MAX) {
-            e->dtype = VP_U64;
-            e->value.u64[0] = x.v.u;
-            break;
-        }
-        e->dtype = VP_I64;
-        e->value.u64[0] = x.v.u;
+        e->dtype = x.bits > INT64_MAX ? VP_U64 : VP_I64;
+        e->value.u64[0] = x.bits;
         break;
     case VP__IN_FLOAT:
         e->dtype = VP_F64;
-        e->value.f64[0] = x.v.f[0];
-        break;
-    case VP__IN_COMPLEX:
-        e->dtype = VP_C128;
-        e->value.f64[0] = x.v.f[0];
-        e->value.f64[1] = x.v.f[1];
+        e->value.u64[0] = x.bits;
         break;
     case VP__IN_INT:
     case VP__IN_ARRAY:
     case VP__IN_EXPR:
         e->dtype = VP_I64;
-        e->value.u64[0] = (uint64_t)x.v.i;
+        e->value.u64[0] = x.bits;
         break;
     }
     e->type = 1; /* weak, until it meets something */
@@ -110,33 +100,34 @@ static vp__expr *any_operand(vp_operand x, const char *where) {
 
 /* An operand of an element-wise operation, which only reads it. */
 static inline vp__expr *argument(vp_operand x, const char *where) {
-    if (x.kind == VP__IN_ARRAY) return array_leaf(x.v.array, false, where);
-    vp__expr *e = x.kind == VP__IN_EXPR ? take_expr(x.v.expr) : NULL;
+    if (x.kind == VP__IN_ARRAY) return array_leaf(vp__bits_array(x.bits), false, where);
+    vp__expr *e = x.kind == VP__IN_EXPR ? take_expr(vp__bits_expr(x.bits)) : NULL;
     return e ? e : any_operand(x, where);
 }
 
 vp__expr *vp__operand(vp_operand x, const char *where) {
-    vp__expr *e = x.kind == VP__IN_EXPR ? take_expr(x.v.expr) : NULL;
+    vp__expr *e = x.kind == VP__IN_EXPR ? take_expr(vp__bits_expr(x.bits)) : NULL;
     return e ? e : any_operand(x, where);
 }
 
 vp__expr *vp__operand_view(vp_operand x, const char *where) {
-    if (x.kind == VP__IN_ARRAY) return array_leaf(x.v.array, true, where);
+    if (x.kind == VP__IN_ARRAY) return array_leaf(vp__bits_array(x.bits), true, where);
     if (x.kind != VP__IN_EXPR) return constant(x, where);
-    vp__expr *e = vp__expr_find(x.v.expr.slot, x.v.expr.generation);
+    const vp_expr handle = vp__bits_expr(x.bits);
+    vp__expr *e = vp__expr_find(handle.slot, handle.generation);
     if (e) {
         vp__expr_unlink(e);
         return e;
     }
-    if (x.v.expr.slot == UINT32_MAX && x.v.expr.generation == 0)
+    if (handle.slot == UINT32_MAX && handle.generation == 0)
         return vp__expr_poison(
             vp__error_new(VP_ERR_MEMORY, where, "out of memory for an expression"),
             where);
     const char *why =
         "this expression was used before; name it with vp_let to use it twice";
-    if (x.v.expr.generation == 0)
+    if (handle.generation == 0)
         why = "this is not an expression (an uninitialised vp_expr?)";
-    else if (vp__expr_is_foreign(x.v.expr.slot))
+    else if (vp__expr_is_foreign(handle.slot))
         why = "this expression belongs to another thread; name it there with vp_let";
     return vp__expr_poison(vp__error_new(VP_ERR_HANDLE, where, "%s", why), where);
 }
@@ -151,15 +142,19 @@ int vp__weak_of(const vp__expr *e) {
     }
 }
 
-static inline vp_expr give(vp__expr *e) {
-    if (__builtin_expect(vp__config_get()->one_by_one, 0) && e->kind != VP__EXPR_VIEW)
-        vp__materialise(e);
+static inline vp_expr give_open(vp__expr *e) {
     e->depth = vp__scope_depth();
     vp__expr_link(e);
     /* An instruction may give its operand's record back: the operand has been used all the
      * same. Not where there is no record, whose generation stays 0. */
     e->generation += e->generation != 0;
     return (vp_expr){e->slot, e->generation};
+}
+
+static inline vp_expr give(vp__expr *e) {
+    if (__builtin_expect(vp__config_get()->one_by_one, 0) && e->kind != VP__EXPR_VIEW)
+        vp__materialise(e);
+    return give_open(e);
 }
 
 vp_expr vp__give(vp__expr *e) { return give(e); }
@@ -542,7 +537,7 @@ vp__error *vp__axis_check(int *axis, int ndim, const char *name, const char *whe
 
 vp__error *vp__axes_bits(const vp_axes_t *axes, int ndim, const char *name,
                          const char *where, uint32_t *bits) {
-    if (axes->count < 0) {
+    if (!axes || axes->count < 0) {
         *bits = ndim == 32 ? ~0u : (1u << ndim) - 1;
         return NULL;
     }
@@ -575,10 +570,23 @@ static inline vp_expr issue_op(int op, const char *where, int nargs, vp__expr **
 /* The transform that an operand is, taken from its owner; or NULL. */
 static vp__expr *take_transform(vp_operand x) {
     if (x.kind != VP__IN_EXPR) return NULL;
-    vp__expr *e = vp__expr_find(x.v.expr.slot, x.v.expr.generation);
+    const vp_expr handle = vp__bits_expr(x.bits);
+    vp__expr *e = vp__expr_find(handle.slot, handle.generation);
     if (!e || e->kind != VP__EXPR_FFT) return NULL;
     vp__expr_unlink(e);
     return e;
+}
+
+/* Open even with VP_SYNC=1: like any C number it has no type of its own yet. */
+vp_expr vp__complex(double real, double imag) {
+    VP__CALL;
+    const char *where = "a complex number";
+    vp__expr *e = constant(vp__in_float(real), where);
+    if (e->generation) {
+        e->dtype = VP_C128;
+        e->value.f64[1] = imag;
+    }
+    return give_open(e);
 }
 
 vp_expr vp__op1(int op, const char *where, vp_operand a) {

@@ -9,6 +9,14 @@
 #include "array/viewop.h"
 #include "net/library.h"
 
+/* What the words of an operand are. */
+static inline vp_array vp__bits_array(uint64_t bits) {
+    return (vp_array){(uint32_t)bits, (uint32_t)(bits >> 32)};
+}
+static inline vp_expr vp__bits_expr(uint64_t bits) {
+    return (vp_expr){(uint32_t)bits, (uint32_t)(bits >> 32)};
+}
+
 /* The expression an operand stands for: an array becomes a leaf, a C number a constant, an
  * expression itself (used up from now on). Never NULL; poisoned when the operand is no good. */
 vp__expr *vp__operand(vp_operand x, const char *where);
@@ -48,7 +56,7 @@ vp__expr *vp__value_expr(vp__value *v, const char *where);
 /* Selects by items without index arrays; consumes e. */
 vp__expr *vp__select_expr(vp__expr *e, const vp__viewop *op, const char *where);
 
-/* Turns axis numbers into bits; an error for a wrong or repeated one. */
+/* Turns axis numbers (NULL: every axis) into bits; an error for a wrong or repeated one. */
 vp__error *vp__axes_bits(const vp_axes_t *axes, int ndim, const char *name,
                          const char *where, uint32_t *bits);
 vp__error *vp__axis_check(int *axis, int ndim, const char *name, const char *where);

@@ -150,7 +150,7 @@ vp_status vp__wait_for(const char *where, vp_operand x) {
             vp__observe_end(g);
             if (error) status = report(error);
         }
-        if (e->slot == x.v.expr.slot && e->generation == x.v.expr.generation)
+        if (vp__handle_bits(e->slot, e->generation) == x.bits)
             vp__expr_link(e);
         else
             vp__expr_free(e); /* the error about a handle that is no good */
@@ -175,8 +175,7 @@ vp_status vp_sync(void) {
 static vp__expr *peek(vp_operand x, const char *where, bool sized, bool *ours) {
     vp__expr *e = vp__operand_view(x, where);
     /* A bad handle gives an expression of ours that tells of it, in whatever record. */
-    *ours = x.kind != VP__IN_EXPR || e->slot != x.v.expr.slot ||
-            e->generation != x.v.expr.generation;
+    *ours = x.kind != VP__IN_EXPR || vp__handle_bits(e->slot, e->generation) != x.bits;
     if (sized && e->late) vp__as_sized_leaf(e);
     return e;
 }

@@ -63,8 +63,8 @@ static vp__expr *variance(vp__expr *x, uint32_t axes, vp_dtype t, bool keep,
     return divide_by_count(sum, count, where);
 }
 
-vp_expr vp__reduce(int op, const char *where, vp_operand operand, vp_axes_t axes,
-                   vp_dtype dtype, int keepdims) {
+vp_expr vp__reduce(int op, const char *where, vp_operand operand,
+                   const vp_axes_t *axes, vp_dtype dtype, int keepdims) {
     VP__CALL;
     vp__expr *x = vp__operand(operand, where);
     if (x->kind == VP__EXPR_POISON) return vp__give(x);
@@ -75,7 +75,7 @@ vp_expr vp__reduce(int op, const char *where, vp_operand operand, vp_axes_t axes
                        : (unsigned)op < VP__NOPS ? vp__ops[op].name
                                                  : "reduction";
     uint32_t bits;
-    vp__error *error = vp__axes_bits(&axes, x->ndim, name, where, &bits);
+    vp__error *error = vp__axes_bits(axes, x->ndim, name, where, &bits);
     if (!error && dtype != VP_AUTO && !vp__dtype_is_valid(dtype))
         error = vp__error_new(VP_ERR_TYPE, where, "%s: %d is not an element type", name,
                               (int)dtype);

@@ -67,7 +67,7 @@ static void add_item(selection *s, vp__expr *array, int axis, const int64_t *dim
 }
 
 static vp__viewop plain_items(const vp_index *index) {
-    vp__viewop op = {.kind = VP__VIEW_SELECT, .name = "get", .count = index->count};
+    vp__viewop op = {.kind = VP__VIEW_SELECT, .name = "get", .count = (int)index->count};
     memcpy(op.u.item, index->item, (size_t)index->count * sizeof(vp_sel));
     return op;
 }
@@ -147,8 +147,8 @@ static vp__error *resolve_arrays(const vp_index *index, vp__expr **array,
     for (int i = 0; i < index->count; i++) {
         if (index->item[i].kind != VP__SEL_ARRAY) continue;
         const vp_sel *item = &index->item[i];
-        vp_operand x =
-            item->is_expr ? vp__in_expr(item->v.expr) : vp__in_array(item->v.array);
+        const vp__in_kind kind = item->is_expr ? VP__IN_EXPR : VP__IN_ARRAY;
+        const vp_operand x = vp__in_bits(kind, (uint64_t)item->start);
         array[i] = vp__as_leaf(vp__operand(x, where));
         if (error) continue;
         int cls = vp__dtype[array[i]->dtype].cls;
@@ -161,7 +161,7 @@ static vp__error *resolve_arrays(const vp_index *index, vp__expr **array,
     return error;
 }
 
-static void free_arrays(int count, vp__expr **array) {
+static void free_arrays(int64_t count, vp__expr **array) {
     for (int i = 0; i < count && i < 16; i++)
         if (array[i]) vp__expr_free(array[i]);
 }
@@ -220,7 +220,7 @@ static bool is_plain(const vp_index *index) {
  * part. */
 static vp__expr *select_leaf(vp__expr *e, const vp_index *index, const char *where) {
     vp__layout l;
-    vp__error *error = vp__select_apply(index->item, index->count, e->ndim, e->offset,
+    vp__error *error = vp__select_apply(index->item, (int)index->count, e->ndim, e->offset,
                                         e->dims, e->strides, &l);
     if (error) return vp__refuse(1, &e, where, vp__error_wrap(error, where, "get"));
     /* Axes that are not in the record itself are a block of their own, of the size that
@@ -242,8 +242,9 @@ static vp__expr *select_leaf(vp__expr *e, const vp_index *index, const char *whe
     return e;
 }
 
-vp_expr vp__get(const char *where, vp_operand x, const vp_index *index) {
+vp_expr vp__get(const char *where, vp_operand x, vp_index at) {
     VP__CALL;
+    const vp_index *index = &at;
     vp__expr *e = vp__operand_view(x, where);
     const bool plain = is_plain(index);
     if (plain && x.kind == VP__IN_ARRAY && e->kind == VP__EXPR_LEAF && !e->late)
@@ -471,7 +472,7 @@ static vp__error *put_plain(const char *where, vp__buffer *buffer, vp_dtype dtyp
                             vp__expr *value) {
     vp__layout l;
     const vp__layout *written = &l;
-    vp__error *error = vp__select_apply(index->item, index->count, whole->ndim,
+    vp__error *error = vp__select_apply(index->item, (int)index->count, whole->ndim,
                                         whole->offset, whole->dims, whole->strides, &l);
     if (error) {
         error = vp__error_wrap(error, where, "index");
@@ -490,8 +491,9 @@ static vp__error *put_plain(const char *where, vp__buffer *buffer, vp_dtype dtyp
     return vp__put(&t, value, where);
 }
 
-void vp__put_at(const char *where, vp_array a, const vp_index *index, vp_operand x) {
+void vp__put_at(const char *where, vp_array a, vp_index at, vp_operand x) {
     VP__CALL;
+    const vp_index *index = &at;
     vp__expr *value = vp__operand(x, where);
     const bool plain = is_plain(index);
     vp__expr *array[16];

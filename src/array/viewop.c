@@ -7,7 +7,7 @@
 
 int64_t vp__range_clip(const vp_sel *r, int64_t dim, int64_t *start) {
     int64_t step = r->step, low = step < 0 ? -1 : 0, high = step < 0 ? dim - 1 : dim;
-    int64_t from = r->has_start ? r->v.start : step < 0 ? high : low;
+    int64_t from = r->has_start ? r->start : step < 0 ? high : low;
     int64_t to = r->has_stop ? r->stop : step < 0 ? low : high;
     if (r->has_start && from < 0) from += dim;
     if (r->has_stop && to < 0) to += dim;
@@ -125,12 +125,12 @@ vp__error *vp__select_apply(const vp_sel *item, int count, int ndim, int64_t off
         const vp_sel *s = &item[i];
         switch (s->kind) {
         case VP__SEL_INDEX: {
-            int64_t dim = dims[from], k = s->v.start < 0 ? s->v.start + dim : s->v.start;
+            int64_t dim = dims[from], k = s->start < 0 ? s->start + dim : s->start;
             if (k < 0 || k >= dim)
                 return vp__error_new(
                     VP_ERR_INDEX, NULL,
                     "index %lld is out of bounds for axis %d with size %lld",
-                    (long long)s->v.start, from, (long long)dim);
+                    (long long)s->start, from, (long long)dim);
             l->offset += k * strides[from++];
             break;
         }

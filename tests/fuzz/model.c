@@ -194,7 +194,7 @@ fuzz_operand fuzz_scalar(fuzz_gen *g, vp_dtype like) {
         o.kind = VP__IN_UINT;
         o.i = fuzz_chance(&g->r, 10) ? -1 : o.i & 7;
     } else if (what == 3) {
-        o.kind = VP__IN_COMPLEX;
+        o.kind = FUZZ_IN_COMPLEX;
         o.f[0] = (double)o.i / 2;
         o.f[1] = (double)fuzz_between(&g->r, -4, 4) / 4;
     } else if (what < 10 || (cls >= VP__CLASS_F && what < 16)) {

@@ -22,6 +22,10 @@ static const char *dtype_name(int t) {
 }
 
 static void print_operand(const fuzz_operand *o) {
+    if (o->kind == FUZZ_IN_COMPLEX) {
+        printf("%.17g + %.17g * I", o->f[0], o->f[1]);
+        return;
+    }
     switch ((vp__in_kind)o->kind) {
     case VP__IN_ARRAY: printf("a%d", o->var); break;
     case VP__IN_EXPR: printf("e%d", o->var); break;
@@ -31,7 +35,6 @@ static void print_operand(const fuzz_operand *o) {
     case VP__IN_FLOAT:
         printf("%.17g%s", o->f[0], o->f[0] == (int)o->f[0] ? ".0" : "");
         break;
-    case VP__IN_COMPLEX: printf("%.17g + %.17g * I", o->f[0], o->f[1]); break;
     }
 }
 

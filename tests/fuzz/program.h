@@ -48,8 +48,11 @@ typedef enum {
 /* 'a' or 'e' for what an instruction defines, 0 for nothing. */
 extern const char fuzz_defines[FUZZ_NKINDS];
 
+/* A kind of operand beside those of the header, which makes an expression of it. */
+enum { FUZZ_IN_COMPLEX = VP__IN_FLOAT + 1 };
+
 typedef struct {
-    uint8_t kind; /* vp__in_kind */
+    uint8_t kind; /* vp__in_kind, or FUZZ_IN_COMPLEX */
     int16_t var;  /* of arrays and expressions */
     int64_t i;
     double f[2];

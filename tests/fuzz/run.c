@@ -99,19 +99,16 @@ static vp_array borrow(const fuzz_instruction *in, const char *where, vp_shape_t
 /* --- pieces of instructions --------------------------------------------------------- */
 
 static vp_operand operand(const run *r, const fuzz_operand *o) {
-    vp_operand x;
-    memset(&x, 0, sizeof x);
-    x.kind = (vp__in_kind)o->kind;
-    switch (x.kind) {
-    case VP__IN_ARRAY: x.v.array = r->array[o->var]; break;
-    case VP__IN_EXPR: x.v.expr = r->expr[o->var]; break;
-    case VP__IN_BOOL:
-    case VP__IN_INT: x.v.i = o->i; break;
-    case VP__IN_UINT: x.v.u = (uint64_t)o->i; break;
-    case VP__IN_FLOAT:
-    case VP__IN_COMPLEX: memcpy(x.v.f, o->f, sizeof x.v.f); break;
+    if (o->kind == FUZZ_IN_COMPLEX) return vp__in_expr(vp__complex(o->f[0], o->f[1]));
+    switch ((vp__in_kind)o->kind) {
+    case VP__IN_ARRAY: return vp__in_array(r->array[o->var]);
+    case VP__IN_EXPR: return vp__in_expr(r->expr[o->var]);
+    case VP__IN_BOOL: return vp__in_bool(o->i != 0);
+    case VP__IN_INT: return vp__in_int(o->i);
+    case VP__IN_UINT: return vp__in_uint((uint64_t)o->i);
+    case VP__IN_FLOAT: break;
     }
-    return x;
+    return vp__in_float(o->f[0]);
 }
 
 static vp_shape_t shape(const fuzz_instruction *in) {
@@ -126,20 +123,20 @@ static vp_axes_t axes(const fuzz_instruction *in) {
     return a;
 }
 
-static vp_index selection(const run *r, const fuzz_instruction *in) {
-    vp_sel items[FUZZ_ITEMS];
+/* Into `items`, which must outlive the selection. */
+static vp_index selection(const run *r, const fuzz_instruction *in, vp_sel *items) {
     for (int i = 0; i < in->nitems; i++) {
         const fuzz_item *it = &in->item[i];
         items[i] = vp__sel_plain((vp__sel_kind)it->kind);
         items[i].has_start = it->has_start;
         items[i].has_stop = it->has_stop;
-        items[i].v.start = it->start;
+        items[i].start = it->start;
         items[i].stop = it->stop;
         items[i].step = it->step;
         if (it->kind != VP__SEL_ARRAY) continue;
         const vp_operand x = operand(r, &it->array);
-        items[i] =
-            x.kind == VP__IN_EXPR ? vp__sel_expr(x.v.expr) : vp__sel_array(x.v.array);
+        items[i] = x.kind == VP__IN_EXPR ? vp__sel_expr(vp__bits_expr(x.bits))
+                                         : vp__sel_array(vp__bits_array(x.bits));
     }
     return vp_index_of(in->nitems, items);
 }
@@ -174,7 +171,7 @@ static vp_array empty(const fuzz_instruction *in, const char *where) {
         vp_index at = vp_index_of(1, !halves ? &all : i == 0 ? &low : &high);
         if (halves) s.dims[0] = i == 0 ? in->dims[0] / 2 : in->dims[0] - in->dims[0] / 2;
         vp_expr value = vp__counter(where, (vp_dtype)in->dtype, s, in->x[0], in->x[1]);
-        vp__put_at(where, a, &at, vp__in_expr(value));
+        vp__put_at(where, a, at, vp__in_expr(value));
     }
     return a;
 }
@@ -308,6 +305,7 @@ static vp_expr compute(run *r, int i) {
     const fuzz_instruction *in = &r->p->at[i];
     const char *where = places[i];
     vp_operand x[FUZZ_INPUTS];
+    vp_sel items[FUZZ_ITEMS];
     for (int k = 0; k < in->nin; k++) x[k] = operand(r, &in->in[k]);
     switch ((fuzz_kind)in->kind) {
     case FUZZ_OP:
@@ -316,7 +314,8 @@ static vp_expr compute(run *r, int i) {
         return vp__op3(in->op, where, x[0], x[1], x[2]);
     case FUZZ_CAST: return vp__cast(where, x[0], (vp_dtype)in->dtype);
     case FUZZ_REDUCE:
-        return vp__reduce(in->op, where, x[0], axes(in), (vp_dtype)in->dtype, in->flag);
+        return vp__reduce(in->op, where, x[0], VP__ADDRESS(vp_axes_t, axes(in)),
+                          (vp_dtype)in->dtype, in->flag);
     case FUZZ_ALONG: return vp__along(where, x[0], in->axes[0], in->op);
     case FUZZ_FOURIER:
         return vp__fourier(in->op, where, x[0], in->axes[0], in->flag ? &in->low : NULL);
@@ -330,7 +329,7 @@ static vp_expr compute(run *r, int i) {
     case FUZZ_JOIN: return vp__concatenate(where, in->axes[0], in->nin, x, in->flag);
     case FUZZ_TILE: return vp__tile(where, x[0], shape(in));
     case FUZZ_REPEAT: return vp__repeat(where, x[0], in->low, in->axes[0]);
-    case FUZZ_GET: return vp__get(where, x[0], VP__INDEX(selection(r, in)));
+    case FUZZ_GET: return vp__get(where, x[0], selection(r, in, items));
     case FUZZ_TAKE: return vp__take(where, x[0], x[1], in->axes[0]);
     case FUZZ_FIND: return vp__find(where, x[0], in->flag);
     case FUZZ_GATE: return gate(r, in, where);
@@ -365,7 +364,8 @@ static void step(run *r, int i) {
     if (!is_complete(r, in)) return;
     if (r->gates && may_wait(in)) open_gates(r);
     r->defined[i] = true;
-    vp_operand x = {.kind = VP__IN_INT}, y = x;
+    vp_operand x = vp__in_int(0), y = x;
+    vp_sel items[FUZZ_ITEMS];
     if (in->nin > 0) x = operand(r, &in->in[0]);
     if (in->nin > 1) y = operand(r, &in->in[1]);
     switch ((fuzz_kind)in->kind) {
@@ -373,15 +373,17 @@ static void step(run *r, int i) {
     case FUZZ_BORROW: r->array[i] = borrow(in, where, shape(in)); break;
     case FUZZ_LET: r->array[i] = vp__let(where, x); break;
     case FUZZ_VIEW: r->array[i] = vp__view_of(where, x); break;
-    case FUZZ_SET: vp__set(where, x.v.array, y); break;
-    case FUZZ_PUT: vp__put_at(where, x.v.array, VP__INDEX(selection(r, in)), y); break;
-    case FUZZ_DROP: vp__drop(where, x.v.array); break;
+    case FUZZ_SET: vp__set(where, vp__bits_array(x.bits), y); break;
+    case FUZZ_PUT:
+        vp__put_at(where, vp__bits_array(x.bits), selection(r, in, items), y);
+        break;
+    case FUZZ_DROP: vp__drop(where, vp__bits_array(x.bits)); break;
     case FUZZ_BEGIN: r->scope[r->depth++] = vp_begin(); break;
     case FUZZ_END:
         if (r->depth > 1) vp_end(r->scope[--r->depth]);
         break;
     case FUZZ_KEEP:
-        if (r->depth > 1) vp_keep(x.v.array);
+        if (r->depth > 1) vp_keep(vp__bits_array(x.bits));
         break;
     case FUZZ_OPEN: open_gates(r); break;
     case FUZZ_UNMAP: unmap_all(r, i); break;
