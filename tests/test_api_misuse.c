@@ -442,10 +442,10 @@ VP_TEST(operations_that_are_none) {
                    "no such operation");
     VP_CHECK_ERROR(vp_wait(vp__reduce(VP__SIN, VP_HERE, x, NULL, VP_AUTO, 0)),
                    VP_ERR_VALUE, "no such reduction");
-    VP_CHECK_ERROR(vp_wait(vp__reduce(-1, VP_HERE, x, NULL, VP_AUTO, 0)),
-                   VP_ERR_VALUE, "no such reduction");
-    VP_CHECK_ERROR(vp_wait(vp__reduce(2000, VP_HERE, x, NULL, VP_AUTO, 0)),
-                   VP_ERR_VALUE, "no such reduction");
+    VP_CHECK_ERROR(vp_wait(vp__reduce(-1, VP_HERE, x, NULL, VP_AUTO, 0)), VP_ERR_VALUE,
+                   "no such reduction");
+    VP_CHECK_ERROR(vp_wait(vp__reduce(2000, VP_HERE, x, NULL, VP_AUTO, 0)), VP_ERR_VALUE,
+                   "no such reduction");
     VP_CHECK_ERROR(vp_wait(vp__along(VP_HERE, x, 0, 9)), VP_ERR_VALUE,
                    "no such operation");
     VP_CHECK_VALUES(a, 0, 1);

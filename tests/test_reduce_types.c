@@ -43,8 +43,8 @@ static void check_result(vp__op op, vp_dtype t, vp_dtype want, vp_dtype work,
     vp__kernels_get()->cast[t][work](as, x, N);
     ref_reduce(expected, op, work, as, N);
     vp_scope s = vp_begin();
-    vp_expr e = vp__reduce((int)op, VP_HERE, VP__IN(vp_from(t, vp_shape(N), x)), NULL,
-                           want, 0);
+    vp_expr e =
+        vp__reduce((int)op, VP_HERE, VP__IN(vp_from(t, vp_shape(N), x)), NULL, want, 0);
     VP_CHECK_OK(vp_read(e, got, (size_t)vp__dtype[result].size));
     if (memcmp(got, expected, (size_t)vp__dtype[result].size) != 0)
         VP_FAIL("%s of %s as %s differs from the reference", vp__ops[op].name,
@@ -56,8 +56,8 @@ static void check_refusal(vp__op op, vp_dtype t, vp_dtype want) {
     char x[N * 16];
     fill(t, x);
     vp_scope s = vp_begin();
-    vp_expr e = vp__reduce((int)op, VP_HERE, VP__IN(vp_from(t, vp_shape(N), x)), NULL,
-                           want, 0);
+    vp_expr e =
+        vp__reduce((int)op, VP_HERE, VP__IN(vp_from(t, vp_shape(N), x)), NULL, want, 0);
     VP_CHECK_EQ(vp_wait(e), VP_ERR_TYPE);
     VP_CHECK_CONTAINS(vp_message(), vp__ops[op].name);
     VP_CHECK_CONTAINS(vp_message(), vp__dtype[t].name);

@@ -63,8 +63,8 @@ static vp__expr *variance(vp__expr *x, uint32_t axes, vp_dtype t, bool keep,
     return divide_by_count(sum, count, where);
 }
 
-vp_expr vp__reduce(int op, const char *where, vp_operand operand,
-                   const vp_axes_t *axes, vp_dtype dtype, int keepdims) {
+vp_expr vp__reduce(int op, const char *where, vp_operand operand, const vp_axes_t *axes,
+                   vp_dtype dtype, int keepdims) {
     VP__CALL;
     vp__expr *x = vp__operand(operand, where);
     if (x->kind == VP__EXPR_POISON) return vp__give(x);

@@ -220,8 +220,8 @@ static bool is_plain(const vp_index *index) {
  * part. */
 static vp__expr *select_leaf(vp__expr *e, const vp_index *index, const char *where) {
     vp__layout l;
-    vp__error *error = vp__select_apply(index->item, (int)index->count, e->ndim, e->offset,
-                                        e->dims, e->strides, &l);
+    vp__error *error = vp__select_apply(index->item, (int)index->count, e->ndim,
+                                        e->offset, e->dims, e->strides, &l);
     if (error) return vp__refuse(1, &e, where, vp__error_wrap(error, where, "get"));
     /* Axes that are not in the record itself are a block of their own, of the size that
      * ndim says. */

@@ -79,8 +79,7 @@ static void show_registers(const ucontext_t *c) {
 
 static void show_code(const ucontext_t *c) {
     const unsigned char *at = (const unsigned char *)c->uc_mcontext.gregs[REG_RIP];
-    for (int i = -32; i < 32; i++)
-        fprintf(stderr, "%s%02x", i == 0 ? " > " : " ", at[i]);
+    for (int i = -32; i < 32; i++) fprintf(stderr, "%s%02x", i == 0 ? " > " : " ", at[i]);
     fputc('\n', stderr);
 }
 #endif
