@@ -40,7 +40,9 @@ typedef struct {
     uint8_t *stage;       /* by IR instruction: when its value is there */
     LLVMValueRef *buffer; /* likewise: its block on the stack, or NULL */
     bool own_sin;         /* sines are written out and not called */
-    LLVMValueRef doubt;   /* then: not 0 if one has to be called after all */
+    LLVMValueRef doubt;   /* then: where a vector is kept that is below 0 in lanes for which
+                             one must be called after all */
+    LLVMValueRef doubting; /* the same as a value, in an innermost loop; or NULL */
 } vp__emitter;
 
 /* Elements of a block; the reductions' blocks fit it. */
@@ -76,7 +78,12 @@ vp__lanes vp__emit_load_other(vp__emitter *e, int type, LLVMValueRef at,
 vp__lanes vp__emit_load_one(vp__emitter *e, int type, LLVMValueRef at);
 vp__lanes vp__emit_value_of(vp__emitter *e, int type, const int64_t *words);
 
-/* A float64 sine, written out. It says in e->doubt where it does not do. */
+/* A float64 sine, written out. It notes where it does not do; between _begin and _end, which
+ * says whether there was such a lane. */
+void vp__doubt_begin(vp__emitter *e);
+LLVMValueRef vp__doubt_end(vp__emitter *e);
+LLVMValueRef vp__doubt_load(vp__emitter *e);
+void vp__doubt_store(vp__emitter *e, LLVMValueRef v);
 LLVMValueRef vp__emit_sin(vp__emitter *e, LLVMValueRef x);
 
 /* A value of the vector at hand, computed or loaded if need be. */

@@ -41,6 +41,7 @@ static void begin(vp__emitter *e, vp__loop *l, LLVMValueRef start, LLVMValueRef 
     LLVMBuilderRef b = e->builder;
     l->step = vp__emit_int(e, step);
     l->ncarried = ncarried;
+    l->doubts = false;
     for (int k = 0; k < ncarried; k++) l->first[k] = l->carried[k] = first[k];
     if (begin_written_out(e, l, start, end, step, most)) return;
     l->before = here(e);
@@ -66,18 +67,31 @@ void vp__loop_begin_inner(vp__emitter *e, vp__loop *l, LLVMValueRef start,
                           LLVMValueRef end, int64_t step, int ncarried,
                           const LLVMValueRef *first) {
     enum { TURNS = 8, INSTRS = 192 }; /* compiling takes longer the more is written */
-    const int64_t most = INSTRS / (e->ir->n + 1);
-    begin(e, l, start, end, step, ncarried, first, most < TURNS ? most + 1 : TURNS);
+    const int64_t turns = INSTRS / (e->ir->n + 1);
+    const int64_t most = turns < TURNS ? turns + 1 : TURNS;
+    if (!e->own_sin) {
+        begin(e, l, start, end, step, ncarried, first, most);
+        return;
+    }
+    LLVMValueRef with_doubt[VP__LOOP_CARRIED];
+    for (int k = 0; k < ncarried; k++) with_doubt[k] = first[k];
+    with_doubt[ncarried] = vp__doubt_load(e);
+    begin(e, l, start, end, step, ncarried + 1, with_doubt, most);
+    l->doubts = true;
+    e->doubting = l->carried[ncarried];
 }
 
-bool vp__loop_end(vp__emitter *e, vp__loop *l, const LLVMValueRef *next) {
+/* Carries the values to the next turn, which is written out as well, or out. */
+static bool next_written_out(vp__emitter *e, vp__loop *l, const LLVMValueRef *next) {
+    for (int k = 0; k < l->ncarried; k++) l->carried[k] = next[k];
+    l->at += LLVMConstIntGetSExtValue(l->step);
+    l->i = vp__emit_int(e, l->at);
+    return --l->left > 0;
+}
+
+static bool end_turn(vp__emitter *e, vp__loop *l, const LLVMValueRef *next) {
     LLVMBuilderRef b = e->builder;
-    if (l->left > 0) {
-        for (int k = 0; k < l->ncarried; k++) l->carried[k] = next[k];
-        l->at += LLVMConstIntGetSExtValue(l->step);
-        l->i = vp__emit_int(e, l->at);
-        return --l->left > 0;
-    }
+    if (l->left > 0) return next_written_out(e, l, next);
     LLVMBasicBlockRef latch = here(e);
     LLVMValueRef i = LLVMBuildAdd(b, l->i, l->step, "");
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, i, l->end, ""), l->body, l->after);
@@ -91,6 +105,18 @@ bool vp__loop_end(vp__emitter *e, vp__loop *l, const LLVMValueRef *next) {
         LLVMAddIncoming(phi, &last, &latch, 1);
         l->carried[k] = phi;
     }
+    return false;
+}
+
+bool vp__loop_end(vp__emitter *e, vp__loop *l, const LLVMValueRef *next) {
+    if (!l->doubts) return end_turn(e, l, next);
+    LLVMValueRef with_doubt[VP__LOOP_CARRIED];
+    const int last = l->ncarried - 1;
+    for (int k = 0; k < last; k++) with_doubt[k] = next[k];
+    with_doubt[last] = e->doubting;
+    if (end_turn(e, l, with_doubt)) return true;
+    e->doubting = NULL;
+    vp__doubt_store(e, l->carried[last]);
     return false;
 }
 
@@ -332,16 +358,13 @@ static bool begin_own_sin(vp__emitter *e) {
         return false;
     }
     vp__stages_find(e);
-    e->doubt = vp__emit_slot(e, vp__emit_i64(e));
-    LLVMBuildStore(e->builder, vp__emit_zero(e), e->doubt);
+    vp__doubt_begin(e);
     return true;
 }
 
 static void end_own_sin(vp__emitter *e, const vp__operands *o) {
-    LLVMValueRef doubt = LLVMBuildLoad2(e->builder, vp__emit_i64(e), e->doubt, "");
     vp__branch again;
-    vp__branch_begin(e, &again,
-                     LLVMBuildICmp(e->builder, LLVMIntNE, doubt, vp__emit_zero(e), ""));
+    vp__branch_begin(e, &again, vp__doubt_end(e));
     e->own_sin = false;
     vp__stages_find(e);
     emit_form(e, o);

@@ -17,6 +17,7 @@ typedef struct {
     LLVMValueRef i, end, step;
     int64_t at, left; /* without a loop: the turn being written, and how many are left */
     int ncarried;
+    bool doubts; /* the last of the carried values is e->doubting */
     LLVMValueRef first[VP__LOOP_CARRIED], carried[VP__LOOP_CARRIED];
 } vp__loop;
 

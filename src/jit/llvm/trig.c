@@ -28,18 +28,70 @@ static LLVMValueRef reduced(vp__emitter *e, LLVMValueRef r, LLVMValueRef r2) {
     return multiply_add(e, LLVMBuildFMul(e->builder, r2, r, ""), p, r);
 }
 
+static LLVMValueRef smaller(vp__emitter *e, LLVMValueRef x, LLVMValueRef y) {
+    return LLVMBuildSelect(e->builder, LLVMBuildFCmp(e->builder, LLVMRealOLT, x, y, ""),
+                           x, y, "");
+}
+
+/* The smaller of |x| and the limit; the limit for NaN. */
+static LLVMValueRef capped(vp__emitter *e, LLVMValueRef x, LLVMValueRef limit) {
+    LLVMTypeRef real = LLVMTypeOf(x);
+    if (e->target->vector_bytes != 64 || e->width != 8)
+        return smaller(e, vp__emit_intrinsic(e, "llvm.fabs", real, &x, 1), limit);
+    /* AVX-512 has an instruction for it. */
+    static const char name[] = "llvm.x86.avx512.mask.range.pd.512";
+    const unsigned id = LLVMLookupIntrinsicID(name, sizeof name - 1);
+    LLVMTypeRef word = LLVMInt32TypeInContext(e->context);
+    LLVMValueRef args[] = {x,
+                           limit,
+                           LLVMConstInt(word, 0x0a, 0), /* of magnitudes, without sign */
+                           LLVMGetUndef(real),
+                           LLVMConstInt(LLVMInt8TypeInContext(e->context), 0xff, 0),
+                           LLVMConstInt(word, 4, 0)}; /* rounded as always */
+    return LLVMBuildCall2(
+        e->builder, LLVMIntrinsicGetType(e->context, id, NULL, 0),
+        LLVMGetIntrinsicDeclaration(e->module, id, NULL, 0), args, 6, "");
+}
+
+LLVMValueRef vp__doubt_load(vp__emitter *e) {
+    return LLVMBuildLoad2(e->builder, vp__emit_vector(e, VP_F64), e->doubt, "");
+}
+
+void vp__doubt_store(vp__emitter *e, LLVMValueRef v) {
+    LLVMBuildStore(e->builder, v, e->doubt);
+}
+
+/* Lanes are doubtful where r2 is less than m. The smallest difference is kept: unlike a
+ * comparison, that leaves the units which multiply alone. */
+static void note_doubt(vp__emitter *e, LLVMValueRef r2, LLVMValueRef m) {
+    LLVMValueRef difference = LLVMBuildFSub(e->builder, r2, m, "");
+    if (e->doubting)
+        e->doubting = smaller(e, difference, e->doubting);
+    else
+        vp__doubt_store(e, smaller(e, difference, vp__doubt_load(e)));
+}
+
+void vp__doubt_begin(vp__emitter *e) {
+    e->doubt = vp__emit_slot(e, vp__emit_vector(e, VP_F64));
+    e->doubting = NULL;
+    vp__doubt_store(e, number(e, 0));
+}
+
+LLVMValueRef vp__doubt_end(vp__emitter *e) {
+    LLVMBuilderRef b = e->builder;
+    LLVMValueRef below =
+        LLVMBuildFCmp(b, LLVMRealOLT, vp__doubt_load(e), number(e, 0), "");
+    LLVMTypeRef flags = LLVMIntTypeInContext(e->context, (unsigned)e->width);
+    return LLVMBuildICmp(b, LLVMIntNE, LLVMBuildBitCast(b, below, flags, ""),
+                         LLVMConstNull(flags), "");
+}
+
 LLVMValueRef vp__emit_sin(vp__emitter *e, LLVMValueRef x) {
     LLVMBuilderRef b = e->builder;
     LLVMTypeRef real = vp__emit_vector(e, VP_F64), whole = vp__emit_vector(e, VP_U64);
-    LLVMValueRef bits = LLVMBuildBitCast(b, x, whole, "");
     LLVMValueRef top = vp__emit_constant(e, VP_U64, UINT64_C(1) << 63);
-    LLVMValueRef sign = LLVMBuildAnd(b, bits, top, "");
-    LLVMValueRef magnitude =
-        LLVMBuildBitCast(b, LLVMBuildXor(b, bits, sign, ""), real, "");
-    LLVMValueRef limit = number(e, VP__SIN_LIMIT);
-    /* The limit for NaN. */
-    LLVMValueRef a = LLVMBuildSelect(
-        b, LLVMBuildFCmp(b, LLVMRealOLT, magnitude, limit, ""), magnitude, limit, "");
+    LLVMValueRef sign = LLVMBuildAnd(b, LLVMBuildBitCast(b, x, whole, ""), top, "");
+    LLVMValueRef a = capped(e, x, number(e, VP__SIN_LIMIT));
     LLVMValueRef shifted =
         multiply_add(e, a, number(e, VP__SIN_PER_PI), number(e, VP__SIN_WHOLE));
     LLVMValueRef m = LLVMBuildFSub(b, shifted, number(e, VP__SIN_WHOLE), "");
@@ -50,12 +102,6 @@ LLVMValueRef vp__emit_sin(vp__emitter *e, LLVMValueRef x) {
                                     vp__emit_constant(e, VP_U64, 63), "");
     LLVMValueRef y = LLVMBuildBitCast(b, reduced(e, r, r2), whole, "");
     y = LLVMBuildXor(b, LLVMBuildXor(b, y, odd, ""), sign, "");
-    y = LLVMBuildBitCast(b, y, real, "");
-    LLVMTypeRef flags = LLVMIntTypeInContext(e->context, (unsigned)e->width);
-    LLVMTypeRef word = LLVMInt64TypeInContext(e->context);
-    LLVMValueRef doubtful = LLVMBuildFCmp(b, LLVMRealOLT, r2, m, "");
-    doubtful = LLVMBuildZExt(b, LLVMBuildBitCast(b, doubtful, flags, ""), word, "");
-    LLVMValueRef before = LLVMBuildLoad2(b, word, e->doubt, "");
-    LLVMBuildStore(b, LLVMBuildOr(b, before, doubtful, ""), e->doubt);
-    return y;
+    note_doubt(e, r2, m);
+    return LLVMBuildBitCast(b, y, real, "");
 }
