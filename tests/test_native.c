@@ -163,10 +163,10 @@ static void draw_sizes(problem *p, bool large) {
                                     1025, 1031, 1152, 2048, 8191, 8192, 8193, MOST_X};
     static const int64_t heights[] = {1, 2, 3, 7, 15, 16, 17, 33, 127, 128};
     p->x = large ? pick(edges, 17) : 1 + draw_below(40);
-    /* Rows are taken four at a time where they share a run, and planes of them two. */
+    /* Rows are taken four at a time where they share a run, planes of them two or four. */
     const bool rows = p->form.kind == VP__FORM_ROWS || p->form.kind == VP__FORM_CHUNK;
     p->y = 1 + draw_below(large && p->x > 2000 ? 2 : rows ? 9 : 3);
-    p->z = 1 + draw_below(large && p->x > 1000 && !rows ? 1 : 3);
+    p->z = 1 + draw_below(large && p->x > 1000 ? (rows ? 3 : 1) : rows ? 6 : 3);
     if (p->form.kind == VP__FORM_COLS) p->y = pick(heights, large ? 5 : 10);
     if (p->form.kind == VP__FORM_SEGMENT) {
         p->z = 1;
@@ -185,7 +185,7 @@ static void draw_leaf(problem *p, int i) {
     row += draw_below(3) == 0 ? size * (int64_t)draw_below(9) : 0;
     if (read == VP__READ_PLANE || read == VP__READ_SHARED || draw_below(8) == 0) row = 0;
     int64_t outer = (row ? row * p->y : p->x * 2 * size) + size * (int64_t)draw_below(5);
-    if (draw_below(8) == 0 || read == VP__READ_AGAIN) outer = 0;
+    if (draw_below(8) == 0 || read == VP__READ_AGAIN || read == VP__READ_OFTEN) outer = 0;
     if (draw_below(8) == 0) row = -row;
     if (draw_below(8) == 0) outer = -outer;
     *b = (box){.count = {p->z, p->y, p->x}, .stride = {outer, row, x}};
@@ -328,7 +328,7 @@ static const vp__facts *specialised; /* what the code at hand relies on, or NULL
 
 static void describe(const problem *p) {
     static const char *const kinds[] = {"map", "rows", "chunk", "cols", "segment"};
-    static const char *const reads[] = {"run",   "shared", "again",
+    static const char *const reads[] = {"run",   "shared", "again", "often",
                                         "other", "row",    "plane"};
     vp__kernel_print(&p->kernel, stderr);
     fprintf(stderr, "form %s, %s", kinds[p->form.kind], vp__kernels_get()->isa);

@@ -176,7 +176,7 @@ static const vp__plugin *plugin_get(void) {
 static char *text_of(const vp__ir *ir, const vp__form *form, const vp__facts *facts) {
     static const char *const kinds[] = {"map",  "rows",    "chunk",
                                         "cols", "segment", "state"};
-    static const char *const reads[] = {"run",   "shared", "again",
+    static const char *const reads[] = {"run",   "shared", "again", "often",
                                         "other", "row",    "plane"};
     _Static_assert(sizeof kinds / sizeof *kinds == VP__NFORMS, "one for each");
     _Static_assert(sizeof reads / sizeof *reads == VP__NREADS, "one for each");

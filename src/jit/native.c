@@ -22,6 +22,11 @@ enum {
     /* Nanoseconds of base kernels after which code is worth a compiler's time: far less than
      * compiling takes, because what has run that long mostly goes on. */
     WORTH = 200000,
+    /* Of native runs with the same facts after which specialised code is tried: most of what
+     * is kept gains 3 to 10 %, so it has to run for many times what compiling takes; and what
+     * compiling is expected to take at least. */
+    SPECIAL_TIMES = 20,
+    SPECIAL_NS = 1000000,
     /* A run that costs less is over before anybody would have looked. */
     LEAST = 1500,
     /* The same for one of a loop, where one looks once for many runs. */
@@ -46,6 +51,7 @@ typedef struct vp__native {
     vp__built built;
     _Atomic float wanted;   /* nanoseconds; a hint, so relaxed */
     _Atomic uint32_t asked; /* how often there was code; likewise */
+    uint64_t compile_ns; /* what it took; 0 for code from the cache; published with fn */
     vp__special special;
     vp__kernel kernel;
     vp__form form;
@@ -152,6 +158,7 @@ static void note_ready(vp__native *n, vp__variant *v, const vp__compiled *code,
     count(&stats.bytes, code->bytes);
     count(code->from_cache ? &stats.loaded : &stats.compiled, 1);
     count(code->from_cache ? &stats.load_ns : &stats.compile_ns, ns);
+    if (!v && !code->from_cache) n->compile_ns = ns;
     uint64_t never = 0;
     atomic_compare_exchange_strong(&stats.first_ns, &never,
                                    vp__clock_ns(vp__clock_ticks()));
@@ -299,6 +306,11 @@ static bool asks_for_facts(const vp__code *code) {
            (code->weight && vp__special_has_room(s));
 }
 
+static double special_worth(const vp__native *n) {
+    return (double)SPECIAL_TIMES *
+           (double)(n->compile_ns > SPECIAL_NS ? n->compile_ns : SPECIAL_NS);
+}
+
 /* Turns a run of native code into one that uses, or is compared with, code for its facts; or
  * counts that these facts were met. */
 static void specialise(vp__code *code, const vp__facts *facts) {
@@ -307,7 +319,7 @@ static void specialise(vp__code *code, const vp__facts *facts) {
     if (!v) {
         if (code->weight && vp__special_has_room(&n->special))
             v = vp__special_note(&n->special, facts, code->weight,
-                                 time_of_a_run(&n->built));
+                                 time_of_a_run(&n->built), special_worth(n));
         if (v) queue(n, v);
         return;
     }

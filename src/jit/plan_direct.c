@@ -85,12 +85,13 @@ static int64_t stride_along(const vp__plan *p, int operand, uint8_t loop) {
 static void find_read_again(const vp__plan *p, const nest *n, vp__form *form) {
     const vp__tile_operand *operand = vp__plan_operand(p);
     const int out = p->noperands - 1;
-    if (n->kind != VP__FORM_ROWS || n->z == VP__NONE || vp__plan_dim(p)[n->z] < 2) return;
+    const int64_t planes = n->z == VP__NONE ? 1 : vp__plan_dim(p)[n->z];
+    if (n->kind != VP__FORM_ROWS || planes < 2) return;
     if (!memchr(form->read, VP__READ_SHARED, (size_t)p->nleaves)) return;
     for (int o = 0; o < out; o++) {
         uint8_t *read = &form->read[operand[o].value];
         if (*read == VP__READ_RUN && stride_along(p, o, n->z) == 0)
-            *read = VP__READ_AGAIN;
+            *read = planes < VP__PLANES ? VP__READ_AGAIN : VP__READ_OFTEN;
     }
 }
 

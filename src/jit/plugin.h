@@ -34,11 +34,14 @@ typedef enum {
     VP__READ_RUN,    /* contiguous along x */
     VP__READ_SHARED, /* the same, and one run for all y: rows read it together */
     VP__READ_AGAIN, /* a run for each y, the same ones for all z: planes read it together */
+    VP__READ_OFTEN, /* the same, where there are at least VP__PLANES of them */
     VP__READ_OTHER, /* every other element of what is contiguous along x */
     VP__READ_ROW,   /* one element for all x */
     VP__READ_PLANE, /* one element for all x and y */
     VP__NREADS
 } vp__form_read;
+
+enum { VP__PLANES = 4 };
 
 typedef struct {
     uint8_t kind; /* vp__form_kind */

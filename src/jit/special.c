@@ -8,9 +8,6 @@ enum {
     MOST_OF_ONE = 4,
     MOST_IN_ALL = 256,
     TESTED_IN_ALL = 2048,
-    /* Nanoseconds of native runs with the same facts after which a variant is tried: a few
-     * times what compiling and the trial take. */
-    WORTH = 20000000,
     /* Runs until kept code must prove itself again, at first; later twice as many. */
     AGAIN = 1 << 13,
     /* What a run must gain at least: less is what finding out the facts costs. */
@@ -54,8 +51,8 @@ static vp__variant *add(vp__special *s, const vp__facts *facts, int most, int in
 
 /* The facts that take most of the time are among the candidates in the end: whatever is not
  * takes from them what it took itself, and they would not last if that were more. */
-static vp__variant *note(vp__special *s, const vp__facts *facts, uint64_t runs,
-                         double ns) {
+static vp__variant *note(vp__special *s, const vp__facts *facts, uint64_t runs, double ns,
+                         double worth) {
     const int n = (int)(sizeof s->candidate / sizeof s->candidate[0]);
     int free_one = -1;
     for (int i = 0; i < n; i++) {
@@ -65,7 +62,7 @@ static vp__variant *note(vp__special *s, const vp__facts *facts, uint64_t runs,
         }
         if (!vp__facts_equal(&s->candidate[i].facts, facts)) continue;
         s->candidate[i].runs += runs;
-        if ((double)s->candidate[i].runs * ns < WORTH) return NULL;
+        if ((double)s->candidate[i].runs * ns < worth) return NULL;
         s->candidate[i].runs = 0;
         return add(s, facts, MOST_OF_ONE, MOST_IN_ALL);
     }
@@ -79,10 +76,10 @@ static vp__variant *note(vp__special *s, const vp__facts *facts, uint64_t runs,
     return NULL;
 }
 
-vp__variant *vp__special_note(vp__special *s, const vp__facts *facts, int runs,
-                              double ns) {
+vp__variant *vp__special_note(vp__special *s, const vp__facts *facts, int runs, double ns,
+                              double worth) {
     if (!vp__spin_trylock(&s->lock)) return NULL;
-    vp__variant *v = note(s, facts, (uint64_t)runs, ns);
+    vp__variant *v = note(s, facts, (uint64_t)runs, ns, worth);
     vp__spin_unlock(&s->lock);
     return v;
 }

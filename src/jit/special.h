@@ -75,9 +75,10 @@ typedef struct {
 vp__variant *vp__special_find(vp__special *s, const vp__facts *facts);
 
 /* Notes `runs` runs with these facts, which take `ns` each: a new variant, QUEUED, if these
- * facts have by now taken so long that code for them should be tried; else NULL. */
-vp__variant *vp__special_note(vp__special *s, const vp__facts *facts, int runs,
-                              double ns);
+ * facts have by now taken `worth` nanoseconds, so that code for them should be tried; else
+ * NULL. */
+vp__variant *vp__special_note(vp__special *s, const vp__facts *facts, int runs, double ns,
+                              double worth);
 
 /* The same at once, where more variants are welcome, for tests. */
 vp__variant *vp__special_add(vp__special *s, const vp__facts *facts);

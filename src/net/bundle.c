@@ -6,6 +6,7 @@
 
 #include "array/pool.h"
 #include "base/config.h"
+#include "jit/plugin.h"
 #include "net/bundle_run.h"
 #include "net/cost.h"
 #include "net/traced.h"
@@ -222,15 +223,17 @@ static bool is_somebody_idle(vp__core *core) {
 }
 
 /* Whether a bundle is not to wait for more puts. Native code takes lanes that share an
- * operand two at a time, so there should be an even number. What would keep somebody busy for
- * a while is given to who is idle; looked at seldom, because others write what is looked at. */
+ * operand VP__PLANES at a time, so there should be a multiple of that. What would keep
+ * somebody busy for a while is given to who is idle; looked at seldom, because others write
+ * what is looked at. */
 static bool is_full(vp__core *core, const vp__node *n) {
     const vp__bundle *b = n->payload;
     const float cost = n->estimate * (float)vp__cost_factor(n->key);
     if (b->lanes == b->most) return true;
-    if (cost >= (float)vp__tuning.bundle_ns) return b->lanes % 2 == 0;
+    if (cost >= (float)vp__tuning.bundle_ns) return b->lanes % VP__PLANES == 0;
     const bool seldom = (b->lanes & (b->lanes - 1)) == 0;
-    return seldom && 4 * cost >= (float)vp__tuning.bundle_ns && is_somebody_idle(core);
+    return seldom && b->lanes >= VP__PLANES && 4 * cost >= (float)vp__tuning.bundle_ns &&
+           is_somebody_idle(core);
 }
 
 /* An issuer that is far ahead of everybody does some of the work before it adds more. */

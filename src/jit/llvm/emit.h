@@ -40,7 +40,7 @@ typedef struct {
     uint8_t *stage;       /* by IR instruction: when its value is there */
     LLVMValueRef *buffer; /* likewise: its block on the stack, or NULL */
     bool own_sin;         /* sines are written out and not called */
-    LLVMValueRef doubt;   /* then: where a vector is kept that is below 0 in lanes for which
+    LLVMValueRef doubt; /* then: where a vector is kept that is below 0 in lanes for which
                              one must be called after all */
     LLVMValueRef doubting; /* the same as a value, in an innermost loop; or NULL */
 } vp__emitter;

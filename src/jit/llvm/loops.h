@@ -8,7 +8,7 @@
 
 #include "jit/llvm/emit.h"
 
-enum { VP__LOOP_CARRIED = 16 };
+enum { VP__LOOP_CARRIED = 20 };
 
 /* A loop being written; it is tested at its end. One whose turns are known and few is no
  * loop but its body, again and again. */

@@ -245,7 +245,7 @@ static LLVMValueRef free_state(vp__emitter *e, LLVMValueRef *at, LLVMValueRef n)
  * ones repeat themselves where there are fewer. Blocks follow each other, because memory
  * likes to be read in order, and each is short enough for the CPU to work on several at once
  * by itself. */
-enum { ROWS = 4, PLANES = 2, TOGETHER = ROWS * PLANES };
+enum { ROWS = 4, TOGETHER = ROWS * VP__PLANES };
 
 typedef struct {
     int rows, n; /* of each plane, and in all */
@@ -295,6 +295,10 @@ static LLVMValueRef fold_row(vp__emitter *e, const row_group *g, int j, LLVMValu
                               3);
 }
 
+static bool is_read_again(const vp__emitter *e, int leaf) {
+    return e->form->read[leaf] == VP__READ_AGAIN || e->form->read[leaf] == VP__READ_OFTEN;
+}
+
 static bool is_fixed(const vp__emitter *e, int leaf) {
     return e->form->read[leaf] == VP__READ_ROW || e->form->read[leaf] == VP__READ_PLANE;
 }
@@ -313,8 +317,7 @@ static void group_values(vp__emitter *e, const row_group *g, LLVMValueRef x,
         vp__emit_turn(e, g->at[j]);
         for (int i = 0; i < e->ir->nleaves; i++) {
             if (is_fixed(e, i)) e->value[i] = g->fixed[j][i];
-            if (e->form->read[i] == VP__READ_AGAIN && j >= g->rows)
-                e->value[i] = first[row][i];
+            if (is_read_again(e, i) && j >= g->rows) e->value[i] = first[row][i];
         }
         value[j] = vp__emit_value(e, e->ir->value).re;
         if (j < g->rows) copy_leaves(e, first[row]);
@@ -458,8 +461,8 @@ static void emit_groups(vp__emitter *e, const vp__operands *o, int rows, int pla
     LLVMBuilderRef b = e->builder;
     LLVMTypeRef vector = vp__emit_vector(e, e->ir->reduce_type);
     row_group g = {.rows = rows, .n = rows * planes};
-    LLVMValueRef plane[PLANES];
-    vp__lanes fixed[PLANES][VP__KERNEL_LEAVES];
+    LLVMValueRef plane[VP__PLANES];
+    vp__lanes fixed[VP__PLANES][VP__KERNEL_LEAVES];
     if (g.n > 1) g.one = hidden_one(e);
     const unsigned n = (unsigned)g.n;
     g.states = vp__emit_slot(e, LLVMArrayType2(vector, BLOCKS * n));
@@ -500,11 +503,21 @@ static bool reads(const vp__emitter *e, vp__form_read how) {
     return false;
 }
 
+/* How many planes' rows are done together. Of 64-byte vectors there are twice as many, and
+ * they hold the states of a short body's rows: then it is not the loads that take the time,
+ * most of which lie across two lines. */
+static int planes_of(const vp__emitter *e) {
+    enum { SHORT = 4 };
+    const bool room = e->target->vector_bytes == 64 && !e->own_sin &&
+                      e->ir->n - e->ir->nleaves <= SHORT;
+    if (reads(e, VP__READ_OFTEN)) return room ? VP__PLANES : 2;
+    return reads(e, VP__READ_AGAIN) ? 2 : 1;
+}
+
 void vp__emit_rows(vp__emitter *e, const vp__operands *o, bool finish) {
     const int rows = reads(e, VP__READ_SHARED) ? ROWS : 1;
     if (is_light(e) && (vp__emit_is_tree(e->ir) || rows > 1)) {
-        emit_groups(e, o, rows, rows > 1 && reads(e, VP__READ_AGAIN) ? PLANES : 1,
-                    finish);
+        emit_groups(e, o, rows, rows > 1 ? planes_of(e) : 1, finish);
         return;
     }
     LLVMValueRef at[VP__KERNEL_LEAVES + 1];

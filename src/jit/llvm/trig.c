@@ -48,9 +48,9 @@ static LLVMValueRef capped(vp__emitter *e, LLVMValueRef x, LLVMValueRef limit) {
                            LLVMGetUndef(real),
                            LLVMConstInt(LLVMInt8TypeInContext(e->context), 0xff, 0),
                            LLVMConstInt(word, 4, 0)}; /* rounded as always */
-    return LLVMBuildCall2(
-        e->builder, LLVMIntrinsicGetType(e->context, id, NULL, 0),
-        LLVMGetIntrinsicDeclaration(e->module, id, NULL, 0), args, 6, "");
+    return LLVMBuildCall2(e->builder, LLVMIntrinsicGetType(e->context, id, NULL, 0),
+                          LLVMGetIntrinsicDeclaration(e->module, id, NULL, 0), args, 6,
+                          "");
 }
 
 LLVMValueRef vp__doubt_load(vp__emitter *e) {
