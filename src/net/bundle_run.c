@@ -6,6 +6,7 @@
 #include "array/pool.h"
 #include "array/shape.h"
 #include "lib/lib.h"
+#include "ops/kernels.h"
 
 static vp__region region_of(const vp__node *n, const vp__bundle *b, vp__lane *l) {
     const int64_t *dims = vp__lane_dims(b, l);
@@ -22,6 +23,11 @@ static void copy(const vp__node *n, const vp__bundle *b, vp__lane *l, char *valu
     }
     const vp__part *last = vp__recipe_last(b->recipe);
     const int64_t *dims = vp__lane_dims(b, l), *strides = dims + b->ndim;
+    const int size = vp__dtype[n->dtype].size;
+    if (b->ndim == 1 && strides[0] == size && last->out_bytes == size) {
+        vp__kernels_get()->fill[vp__log2_size(size)](l->to, value, dims[0]);
+        return;
+    }
     int64_t from[VP__MAXDIM];
     vp__shape_expand_strides(b->ndim, dims, last->out_ndim, last->out_dims,
                              last->out_strides, from);

@@ -42,8 +42,9 @@ static void make_key(void) { pthread_key_create(&leaving, leave); }
 #define SELDOM __attribute__((noinline, cold))
 
 SELDOM static expr_table *new_table(void) {
-    expr_table *t = calloc(1, sizeof *t);
+    expr_table *t = aligned_alloc(_Alignof(expr_table), sizeof *t);
     if (!t) abort();
+    memset(t, 0, sizeof *t);
     /* relaxed: only uniqueness counts. Numbers wrap after 4095 threads; then a foreign
      * handle is merely reported as stale, since its generation does not fit. */
     t->number = 1 + atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) % 4095;
@@ -60,8 +61,9 @@ static inline expr_table *my_table(void) {
 SELDOM static bool grow(expr_table *t) {
     uint32_t c = t->made / CHUNK;
     if (c >= CHUNKS) return false;
-    vp__expr *e = calloc(CHUNK, sizeof *e);
+    vp__expr *e = aligned_alloc(_Alignof(vp__expr), CHUNK * sizeof *e);
     if (!e) return false;
+    memset(e, 0, CHUNK * sizeof *e);
     t->chunk[c] = e;
     for (uint32_t i = CHUNK; i-- > 0;) {
         e[i].slot = t->number << INDEX_BITS | (t->made + i);

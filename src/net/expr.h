@@ -35,8 +35,10 @@ typedef struct vp__expr {
     uint8_t kind;
     int8_t ndim;
     uint16_t steps; /* of the whole tree */
+    uint32_t depth; /* scope it was made in; of roots */
     const char *where;
     int64_t *dims, *strides; /* strides: of a LEAF */
+    int64_t offset;          /* LEAF: of its first element; FFT: the length, or 0 */
 
     /* From here to `next`, a new expression is zero. */
     uint8_t op, dtype, type; /* type: the working type of op; FFT: op is a vp__lib_kind */
@@ -58,14 +60,12 @@ typedef struct vp__expr {
         *next; /* among the thread's open ones; only roots are linked */
 
     struct vp__expr *arg[3];
-    int64_t offset; /* LEAF: of its first element; FFT: the length, or 0 */
     union {
         uint64_t u64[2];
         double f64[2];
     } value; /* CONST: in dtype's representation from byte 0 */
     int64_t own_axes[2 * VP__EXPR_AXES];
-    uint32_t depth; /* scope it was made in; of roots */
-} vp__expr;
+} __attribute__((aligned(64))) vp__expr; /* so that what is cleared fills whole lines */
 
 /* A fresh expression of the calling thread with room for ndim axes (dims and strides). */
 vp__expr *vp__expr_new(vp__expr_kind kind, int ndim, const char *where);
