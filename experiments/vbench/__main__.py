@@ -23,7 +23,8 @@ def arguments():
     p.add_argument("experiments", nargs="*", metavar="EXPERIMENT",
                    help=f"which of {', '.join(names)}; without any, all")
     p.add_argument("--size", type=int, help="side of the arrays, instead of the paper's")
-    p.add_argument("--seconds", type=float, default=10, help="running time of a series (10; of a4 at least 1.5)")
+    p.add_argument("--seconds", type=float, default=10,
+                   help="running time of a series (10; of a4 at least 1.5)")
     p.add_argument("--peers", default="all", help="all, none, or a list such as c,numpy,jax")
     p.add_argument("--ablate", action="store_true",
                    help="vproc once more without each of its mechanisms")
