@@ -31,7 +31,7 @@ setup-build setup-test setup-check setup-demo: setup-%:
 help:
 	@sed -n 's/^#   //p' Makefile
 
-# A second or so for each of more than a hundred series: a few minutes in all.
+# Half a second for each of more than a hundred series, more for A4: a few minutes in all.
 demo: setup-demo all
 	@ninja -C $(BUILD) --quiet examples
 	@$(BUILD)/vproc bench --seconds $(DEMO_SECONDS) --work $(BUILD)/peers \

@@ -107,7 +107,7 @@ typedef struct {
     int64_t dims[VP_MAXDIM];
 } vp_shape_t;
 
-/* Axes of an operation: bits of those in it; negative axes count from the end. */
+/* Axes of an operation; negative ones count from the end. */
 typedef struct {
     int32_t count; /* -1: every axis */
     int32_t axis[VP_MAXDIM];
@@ -145,7 +145,7 @@ typedef struct {
                                   mask: an expression's where is_expr */
 } vp_sel;
 
-/* --- Operands and places (macros that make the calls above readable) --------------------- */
+/* --- Operands and places ----------------------------------------------------------------- */
 
 #define VP__STRING2(x) #x
 #define VP__STRING(x) VP__STRING2(x)
@@ -231,6 +231,9 @@ static inline vp_operand vp__in(float x) { return vp__in_float(x); }
 static inline vp_operand vp__in(double x) { return vp__in_float(x); }
 static inline vp_operand vp__in(std::complex<double> x) {
     return vp__in_expr(vp__complex(x.real(), x.imag()));
+}
+static inline vp_operand vp__in(std::complex<float> x) {
+    return vp__in(std::complex<double>(x));
 }
 template <typename T> static inline vp_operand vp__in(T x) {
     return vp__in_cpp(x, std::is_integral<T>());
@@ -355,12 +358,15 @@ static inline vp_sel vp_every(int64_t step) {
     return s;
 }
 
-/* A whole selection: vp_at(VP_ALL, 3), up to 16 items. It refers to its items: those of vp_at
- * last to the end of the block it is written in, in C++ of the statement. */
+/* A whole selection: vp_at(VP_ALL, 3), up to 16 items. It refers to its items and must not
+ * outlive them: those of vp_at last to the end of the innermost block it is written in (a lone
+ * statement after `if` or `for` is one), in C++ of the statement. So write it where it is used,
+ * and neither return nor keep it. */
 typedef struct {
     int64_t count;
     const vp_sel *item;
 } vp_index;
+/* The same of items in memory of yours, which must outlive it. */
 static inline vp_index vp_index_of(int count, const vp_sel *items) {
     vp_index index;
     index.count = items ? count : -1;
@@ -447,6 +453,7 @@ VP_API vp_array vp__borrow(const char *where, vp_dtype dtype, vp_shape_t shape,
 /* vp_get(A, VP_ALL, 3): part of an array, by integers, ranges, whole axes, new axes, an
  * ellipsis, integer arrays and boolean masks, as NumPy's A[:, 3]. */
 #define vp_get(x, ...) vp__get(VP_HERE, VP__IN(x), vp_at(__VA_ARGS__))
+/* The same by a selection: vp_get_at(A, vp_at(VP_ALL, 3)). */
 #define vp_get_at(x, index) vp__get(VP_HERE, VP__IN(x), index)
 VP_API vp_expr vp__get(const char *where, vp_operand x, vp_index index);
 /* vp_put(A, vp_at(VP_ALL, 3), x): writes part of an array; x is broadcast and converted. */
@@ -471,6 +478,7 @@ VP_API vp_expr vp__reshape(const char *where, vp_operand x, vp_shape_t shape);
 #define vp_transpose(x) vp__permute(VP_HERE, VP__IN(x), VP_EVERY)
 #define vp_permute(x, axes) vp__permute(VP_HERE, VP__IN(x), axes)
 VP_API vp_expr vp__permute(const char *where, vp_operand x, vp_axes_t axes);
+/* Repeated along new axes and those of length 1, as NumPy's broadcast_to. */
 #define vp_broadcast(x, shape) vp__broadcast(VP_HERE, VP__IN(x), shape)
 VP_API vp_expr vp__broadcast(const char *where, vp_operand x, vp_shape_t shape);
 /* Without the axes given (or, with VP_EVERY, without all axes) of length 1. */
@@ -844,8 +852,10 @@ VP_API vp_status vp__read(const char *where, vp_operand x, void *memory, size_t 
 static inline vp_dtype vp__type_of(const bool *) { return VP_BOOL; }
 static inline vp_dtype vp__type_of(const float *) { return VP_F32; }
 static inline vp_dtype vp__type_of(const double *) { return VP_F64; }
+static inline vp_dtype vp__type_of(const std::complex<float> *) { return VP_C64; }
 static inline vp_dtype vp__type_of(const std::complex<double> *) { return VP_C128; }
 template <typename T> static inline vp_dtype vp__type_of(const T *) {
+    static_assert(std::is_integral<T>::value, "vp_item cannot convert to this type");
     return (vp_dtype)((std::is_signed<T>::value ? VP_I8 : VP_U8) +
                       (sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3));
 }

@@ -180,3 +180,15 @@ VP_TEST(names_and_sizes) {
     VP_CHECK(vp_dtype_name((vp_dtype)-5) != NULL);
     VP_CHECK(vp_dtype_name(VP_AUTO) != NULL);
 }
+
+/* A complex number is an expression that the user has no handle of. */
+VP_TEST(complex_numbers_that_were_looked_at_are_gone) {
+    const int times = (1 << 20) / vp__test_slowdown() + 1000;
+    for (int i = 0; i < times; i++) VP_CHECK_EQ(vp_ndim(1.0 + 2.0 * I), 0);
+    VP_CHECK_EQ(vp_size(1.0 + 2.0 * I), 1);
+    VP_CHECK_OK(vp_wait(1.0 + 2.0 * I));
+    VP_CHECK(vp__expr_roots() == NULL);
+    double _Complex z = 0;
+    VP_CHECK_OK(vp_item(vp_mul(2.0 * I, vp_add(1, 3.0 * I)), &z));
+    VP_CHECK(z == -6.0 + 2.0 * I);
+}

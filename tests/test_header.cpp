@@ -20,6 +20,18 @@ int main() {
         vp_item(vp_sum(vp_sum(b, 0), VP_EVERY, VP_F64, VP_KEEPDIMS), &total);
     if (status == VP_OK) status = vp_test(vp_any(vp_gt(b, 12)), &larger);
     int64_t columns = vp_dim(b, 1);
+
+    /* Complex numbers of both kinds, lists of axes, an index array and a mask. */
+    std::complex<double> z;
+    std::complex<float> w;
+    vp_array c =
+        vp_let(vp_mul(vp_add(a, std::complex<float>(0, 1)), std::complex<double>(2, 0)));
+    vp_array column = vp_let(vp_arange(VP_I64, 0, 3, 2));
+    vp_put(c, vp_at(0, column), 0);
+    vp_put(c, vp_at(vp_gt(vp_real(c), 11)), 1.0);
+    if (status == VP_OK) status = vp_item(vp_sum(c, vp_axes(0, 1)), &z);
+    if (status == VP_OK) status = vp_item(vp_get_at(vp_sum(c, -1, VP_C64), vp_at(1)), &w);
+    bool right = z == std::complex<double>(23, 6) && w == std::complex<float>(19, 4);
     vp_end(s);
-    return status == VP_OK && total == 44 && larger && columns == 3 ? 0 : 1;
+    return status == VP_OK && total == 44 && larger && columns == 3 && right ? 0 : 1;
 }

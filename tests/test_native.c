@@ -484,6 +484,7 @@ static void check_kernel(problem *p, int small, int large) {
         check(p, code.fn);
     }
     vp__object_release(code.object);
+    free(code.image);
     check_specialised(p, false);
     if (large && draw_below(2)) check_specialised(p, true);
 }
@@ -510,6 +511,7 @@ static void begin(const char *isa, uint64_t first) {
         VP_FAIL("%s", message);
     }
     vp__object_release(code.object);
+    free(code.image);
     seed = first * 0x9e3779b97f4a7c15u | 1;
     for (int i = 0; i <= VP__KERNEL_LEAVES; i++) arena[i] = new_arena();
     for (int t = 0; t < VP__NDTYPES; t++)
@@ -663,6 +665,7 @@ VP_TEST(chains_of_calls) {
             char *message = NULL;
             if (vp__compile(&p->kernel, &p->form, NULL, &code, &message)) {
                 vp__object_release(code.object);
+                free(code.image);
                 check_kernel(p, 2, 1);
                 continue;
             }

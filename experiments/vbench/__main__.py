@@ -136,13 +136,18 @@ def main():
             experiments.append(one)
             print("\n" + "\n".join(parts.lines(one)), flush=True)
             continue
-        sizes = [options.size] if options.size else list(catalogue.EXPERIMENTS[name].times)
+        sizes = list(catalogue.EXPERIMENTS[name].times)
+        if options.size and catalogue.EXPERIMENTS[name].one_size:
+            progress.tell(f"{name} has one size; --size does not change it")
+        elif options.size:
+            sizes = [options.size]
         for size in sizes:
             one = run_experiment(name, size, options, builder, progress)
             if options.json or options.svg:
                 add_pictures_of_f(one, size, sizes, builder)
             experiments.append(one)
             print("\n" + "\n".join(table.experiment_lines(one)), flush=True)
+    print("\n" + "\n".join(table.machine_lines(facts)))
     if options.json:
         write_json(options.json, facts, experiments)
     if options.svg:

@@ -92,12 +92,11 @@ class Builder:
         try:
             subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True,
                            capture_output=True, timeout=120)
-            subprocess.run([str(python), "-m", "pip", "install", "-q", "--retries", "1",
-                            "--timeout", "10", *PACKAGES],
-                           check=True, capture_output=True, timeout=600)
         except (subprocess.SubprocessError, OSError):
             return None
-        (folder / "complete").touch()
+        # One by one: who asks for one that could not be had is told so.
+        if all([install(python, package) for package in PACKAGES]):
+            (folder / "complete").touch()
         return python
 
     @functools.lru_cache(maxsize=None)
@@ -115,6 +114,17 @@ def compiler_version(compiler):
 
 
 @functools.lru_cache(maxsize=None)
+def install(python, package):
+    """Whether pip could."""
+    try:
+        subprocess.run([str(python), "-m", "pip", "install", "-q", "--retries", "1",
+                        "--timeout", "10", package],
+                       check=True, capture_output=True, timeout=600)
+    except (subprocess.SubprocessError, OSError):
+        return False
+    return True
+
+
 def has_package(python, package):
     test = f"import importlib.util as u; raise SystemExit(u.find_spec('{package}') is None)"
     try:

@@ -7,6 +7,7 @@ kept, from the very first evaluation on.
 """
 
 import array
+import math
 import os
 import statistics
 import subprocess
@@ -17,6 +18,7 @@ from .build import Missing
 
 SLICE_MS = 150  # a turn
 LONG_MS = 300  # a sample of a slow series takes fewer evaluations, to stay near this
+WARMING_MS = 700  # of the process that a warm one comes after
 
 
 class Failed(Exception):
@@ -103,14 +105,20 @@ def time_to_plateau(samples):
     return samples[-1][0]
 
 
+def distance(a, b):
+    """Relative; no distance is small between a number and what is none."""
+    if a == b or (math.isnan(a) and math.isnan(b)):
+        return 0.0
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return math.inf
+    return abs(a - b) / max(abs(a), abs(b))
+
+
 def differs(numbers, reference, tolerance):
     """What is wrong with a result, or None."""
     if len(numbers) != len(reference):
         return f"{len(numbers)} numbers instead of {len(reference)}"
-    worst = 0.0
-    for a, b in zip(numbers, reference):
-        if a != b:
-            worst = max(worst, abs(a - b) / max(abs(a), abs(b)))
+    worst = max(map(distance, numbers, reference), default=0.0)
     if worst <= tolerance:
         return None
     return f"differs by {worst:.1e}"
@@ -142,14 +150,13 @@ def facts(running, checked, note, counters):
 
 
 def environment_for(series, caches):
-    """What the series' process finds in its environment. Each cold series has a folder of its
-    own for compiled kernels, a warm one that of `vproc`, which must have run before."""
+    """What the series' process finds in its environment. Each has a folder of its own for
+    compiled kernels."""
     found = {k: v for k, v in os.environ.items() if not k.startswith("VP_") or k == "VP_THREADS"}
     if "VP_THREADS" in found:
         found.setdefault("OMP_NUM_THREADS", found["VP_THREADS"])
         found.setdefault("NUMBA_NUM_THREADS", found["VP_THREADS"])
-    cache = "vproc" if is_warm(series) else series.name
-    found["VP_CACHE"] = str(Path(caches) / cache)
+    found["VP_CACHE"] = str(Path(caches) / series.name)
     for flag in series.flags:
         if flag.startswith("VP_"):
             name, _, value = flag.partition("=")
@@ -186,6 +193,20 @@ class Group:
         except (Failed, Missing) as why:
             self.left_out[series.name] = str(why)
 
+    def leave_kernels(self, series):
+        """A process of its own runs until its kernels are in the cache, for one after it."""
+        try:
+            (self.caches / series.name).mkdir(mode=0o700, exist_ok=True)
+            first = Running(series, self.builder.command(series),
+                            environment_for(series, self.caches), self.size, self.times())
+            try:
+                while first.elapsed < WARMING_MS:
+                    first.turn(WARMING_MS)
+            finally:
+                first.stop()
+        except (Failed, Missing) as why:
+            self.left_out[series.name] = str(why)
+
     def turn(self, one):
         before = min(one.elapsed, self.budget)
         try:
@@ -216,7 +237,7 @@ def measure(experiment, size, series, builder, seconds, progress):
         group = Group(experiment, size, seconds * 1000, caches, builder, progress)
         try:
             # A process is cold once: the cold ones each begin with nobody else at work. The
-            # warm one is a second process, after they have left their kernels behind.
+            # warm one is a second process, after another has left its kernels behind.
             for one in series:
                 if not is_warm(one):
                     started = len(group.running)
@@ -224,6 +245,7 @@ def measure(experiment, size, series, builder, seconds, progress):
                     for fresh in group.running[started:]:
                         group.turn(fresh)
             for one in filter(is_warm, series):
+                group.leave_kernels(one)
                 group.start(one)
             group.take_turns()
             return finish(group.running, experiment, folder), group.left_out

@@ -15,7 +15,7 @@ PARTS = {
 
 NET_LINE = re.compile(r"^(?P<what>.+?)\s+best\s+(?P<best>[\d.]+)\s+median\s+(?P<median>[\d.]+) (?P<unit>\S+)")
 JIT_LINE = re.compile(r"^\s*(?P<what>\S.*?)\s{2,}(?P<best>[\d.]+)\s+(?P<median>[\d.]+) (?P<unit>ms|µs)")
-LAYOUT_LINE = re.compile(r"^(?P<what>.+?)\s{2,}(?P<base>[\d.]+)\s+(?P<native>[\d.]+)\s+(?P<c>[\d.]+)\s")
+LAYOUT_LINE = re.compile(r"^(?P<what>.+?)\s{2,}(?P<numbers>[\d.]+(\s+([\d.]+|-)){7})\s")
 MS = {"ns": 1e-6, "µs": 1e-3, "ms": 1.0}
 
 
@@ -40,9 +40,9 @@ def jit_figures(lines):
         found.append(series(m["what"], float(m["best"]) * MS[m["unit"]],
                             float(m["median"]) * MS[m["unit"]]))
         if m["what"].startswith("first kernel"):
-            first.append(float(m["median"]))
+            first.append(found[-1]["median_ms"])
         elif m["what"].startswith("a later kernel"):
-            later.append(float(m["median"]))
+            later.append(found[-1]["median_ms"])
     figures = {"series": found}
     if len(first) == 2 and later:
         figures.update(cold_first_native_ms=first[0], kernel_median_ms=later[0],
@@ -51,10 +51,16 @@ def jit_figures(lines):
 
 
 def layout_figures(lines):
-    found = [m for m in map(LAYOUT_LINE.match, lines) if m]
-    return {"series": [{"name": m["what"], "vproc-base_us": float(m["base"]),
-                        "vproc-native_us": float(m["native"]), "c_us": float(m["c"])}
-                       for m in found]}
+    """bench-layouts says best and median of each, in microseconds; NumPy may not be there."""
+    found = []
+    for m in filter(None, map(LAYOUT_LINE.match, lines)):
+        us = [None if n == "-" else float(n) for n in m["numbers"].split()]
+        one = series(m["what"], us[2] * MS["µs"], us[3] * MS["µs"])
+        for k, who in enumerate(("vproc-base", "vproc-native", "c", "numpy")):
+            if us[2 * k] is not None:
+                one[f"{who}_best_us"], one[f"{who}_median_us"] = us[2 * k:2 * k + 2]
+        found.append(one)
+    return {"series": found}
 
 
 FIGURES = {"issue": issue_figures, "jit": jit_figures, "layouts": layout_figures}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same experiments with more and more threads: a table in Markdown, for docs/results.md.
 
-    PYTHONPATH=experiments python3 -m vbench.scaling --command build/vproc \\
-        --programs build/experiments --threads 1,2,4,8,16
+    PYTHONPATH=experiments python3 -m vbench.scaling --programs build/experiments \\
+        --threads 1,2,4,8,16
 """
 
 import argparse
@@ -21,7 +21,6 @@ SERIES = ("vproc", "vproc-loop", "c-openmp", "c-openmp-fast", "c-openmp-ordered-
 
 def arguments():
     p = argparse.ArgumentParser(prog="vbench.scaling")
-    p.add_argument("--command", required=True)
     p.add_argument("--programs", required=True)
     p.add_argument("--work", default="build/peers")
     p.add_argument("--threads", default="1,2,4,8,16")

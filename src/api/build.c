@@ -83,11 +83,11 @@ static inline bool is_undecided(const vp__expr *e) {
     return e->kind == VP__EXPR_VIEW || e->kind == VP__EXPR_FFT;
 }
 
-/* An expression taken from its owner; NULL when the handle is stale, or for one that is yet
- * to be decided. */
+/* An expression taken from its owner; NULL when the handle is stale, for one that is yet to be
+ * decided, and for a number. */
 static inline vp__expr *take_expr(vp_expr x) {
     vp__expr *e = vp__expr_find(x.slot, x.generation);
-    if (!e || is_undecided(e)) return NULL;
+    if (!e || is_undecided(e) || e->kind == VP__EXPR_CONST) return NULL;
     vp__expr_unlink(e);
     return e;
 }
@@ -117,6 +117,8 @@ vp__expr *vp__operand_view(vp_operand x, const char *where) {
     vp__expr *e = vp__expr_find(handle.slot, handle.generation);
     if (e) {
         vp__expr_unlink(e);
+        if (vp__weak_of(e) >= 0)
+            e->where = where; /* a complex number comes from nowhere */
         return e;
     }
     if (handle.slot == UINT32_MAX && handle.generation == 0)

@@ -133,11 +133,19 @@ void vp_unmap(vp_mapped *mapped) {
     mapped->data = NULL;
 }
 
+/* Whether the user still has the expression that an operand is. A bad handle gives one of ours
+ * that tells of it, in whatever record; a complex number is nobody's but ours. */
+static bool is_users(const vp__expr *e, vp_operand x) {
+    return x.kind == VP__IN_EXPR && vp__handle_bits(e->slot, e->generation) == x.bits &&
+           vp__weak_of(e) < 0;
+}
+
 vp_status vp__wait_for(const char *where, vp_operand x) {
     VP__CALL;
     if (x.kind == VP__IN_EXPR) {
         /* The expression stays usable: it becomes a leaf that reads what was computed. */
         vp__expr *e = vp__operand_view(x, where);
+        const bool stays = is_users(e, x);
         if (e->kind != VP__EXPR_POISON) vp__as_sized_leaf(e);
         vp_status status = VP_OK;
         if (e->kind == VP__EXPR_POISON) {
@@ -150,10 +158,10 @@ vp_status vp__wait_for(const char *where, vp_operand x) {
             vp__observe_end(g);
             if (error) status = report(error);
         }
-        if (vp__handle_bits(e->slot, e->generation) == x.bits)
+        if (stays)
             vp__expr_link(e);
         else
-            vp__expr_free(e); /* the error about a handle that is no good */
+            vp__expr_free(e);
         return status;
     }
     held h;
@@ -174,8 +182,7 @@ vp_status vp_sync(void) {
 /* Looks at an operand without using it up; expressions are closed if `sized` needs it. */
 static vp__expr *peek(vp_operand x, const char *where, bool sized, bool *ours) {
     vp__expr *e = vp__operand_view(x, where);
-    /* A bad handle gives an expression of ours that tells of it, in whatever record. */
-    *ours = x.kind != VP__IN_EXPR || vp__handle_bits(e->slot, e->generation) != x.bits;
+    *ours = !is_users(e, x);
     if (sized && e->late) vp__as_sized_leaf(e);
     return e;
 }

@@ -244,13 +244,8 @@ static bool load(const void *object, size_t size, vp__compiled *out, char **mess
     return true;
 }
 
-/* Keeps what was compiled in the cache, or gives it to the caller. */
-static void keep(const name *n, const vp__facts *facts, void *object, size_t size,
-                 vp__compiled *out) {
-    if (!facts) {
-        vp__cache_put(vp__cache_get_default(NULL), &n->key, &n->meta, object, size);
-        return;
-    }
+/* Gives what was compiled to the caller, for the cache. */
+static void give_image(const void *object, size_t size, vp__compiled *out) {
     out->image = malloc(size);
     out->image_bytes = size;
     if (out->image) memcpy(out->image, object, size);
@@ -279,7 +274,7 @@ static bool compile_ir(const vp__ir *ir, const vp__form *form, const vp__facts *
         size_t size;
         void *object = plugin->compile(ir, form, facts, target_of(), &size, message);
         ok = object && load(object, size, out, message);
-        if (ok) keep(&n, facts, object, size, out);
+        if (ok) give_image(object, size, out);
         plugin->release(object);
     } else if (!ok && !*message) {
         *message = strdup("there is no compiler plug-in (vproc-llvm.so)");

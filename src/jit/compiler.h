@@ -17,8 +17,8 @@ typedef struct {
     size_t bytes;       /* of memory it takes */
     bool from_cache;    /* not compiled */
     vp__cache_key key;  /* its name in the cache, whether or not it is there */
-    /* Specialised code that was compiled, to be freed: the cache has it only when
-     * vp__compiler_keep is called, because it may turn out to be worth nothing. */
+    /* What was compiled, to be freed, or NULL: the cache has it only when vp__compiler_keep
+     * is called, after it is in use; specialised code may turn out to be worth nothing. */
     void *image;
     size_t image_bytes;
 } vp__compiled;

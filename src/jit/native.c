@@ -199,6 +199,11 @@ static void compile(vp__native *n, vp__variant *v) {
     /* release: who finds it ready finds the code. */
     atomic_store_explicit(&b->state, ok ? VP__CODE_READY : VP__CODE_FAILED,
                           memory_order_release);
+    /* Only now, since a full cache takes its time; a variant has to prove itself first. */
+    if (ok && !v) {
+        vp__compiler_keep(&n->kernel, &n->form, NULL, code.image, code.image_bytes);
+        free(code.image);
+    }
     vp__jobs_leave();
 }
 

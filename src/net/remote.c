@@ -196,12 +196,12 @@ bool vp__remote_to_host(vp__storage *s, void *who, int what) {
     m->fetching = true;
     if (start) m->fetched = retained(m->replicas);
     vp__spin_unlock(&s->lock);
-    /* From here on, unless we start it, the fetch may end at any time, and with it whoever
-     * holds the storage: it must not be touched again. */
     if (!vp__waitlist_push(&m->base.host, w)) {
         vp__waiter_free(w);
         return false;
     }
+    /* Unless we start it, the fetch may have ended by now, and with it whoever holds the
+     * storage: it must not be touched again. */
     if (start) fetch(s, m);
     return true;
 }

@@ -106,9 +106,59 @@ def check_bench():
         check("drawn again", status == 0 and (Path(folder) / "again/report.html").exists(), err)
 
 
+def check_peers():
+    """Peers are compiled, run and compared with us; A1 has the size it has."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = f"{folder}/two.json"
+        status, out, err = vproc("bench", "a1", "a3", "--size", "40", "--seconds", "0.02",
+                                 "--peers", "c,c-openmp-invalid,gfortran-O3", "--work", folder,
+                                 "--json", file)
+        check("a run with peers", status == 0 and "one size" in err + out, out + err)
+        a1, a3 = json.loads(Path(file).read_text())["experiments"]
+        check("the size of A1", a1["size"] == 507 and a3["size"] == 40, out)
+        for one in (a1, a3):
+            peers = {s["name"]: s["checked"] for s in one["series"]}
+            check(f"{one['experiment']}: c is right", peers.get("c") is True, str(one["left_out"]))
+        check("what is not compared", {s["name"]: s["checked"] for s in a3["series"]}
+              ["c-openmp-invalid"] is False, out)
+
+
+def check_arithmetic():
+    """How results are compared, and what is read from the lines of other programs."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments"))
+    from vbench import parts, tracefile, where
+    from vbench.measure import differs
+
+    nan, inf = float("nan"), float("inf")
+    check("equal numbers", not differs([1.0, nan, inf], [1.0, nan, inf], 0))
+    for a, b in (([nan], [5.0]), ([5.0], [nan]), ([inf], [5.0]), ([inf], [-inf]), ([1.0], []),
+                 ([1.0], [1.1])):
+        check(f"{a} is not {b}", differs(a, b, 1e-3))
+    check("nearly equal ones", not differs([1.0], [1.0001], 1e-3))
+    layouts = parts.layout_figures(
+        ["row-major                1.0  2.0  3.0  4.0  5.0  6.0  -  -  0.1 0.2  0.3 0.4"])
+    one = layouts["series"][0]
+    check("a layout's figures", one["best_ms"] == 0.003 and one["median_ms"] == 0.004
+          and one["vproc-base_median_us"] == 2 and one["c_best_us"] == 5
+          and "numpy_best_us" not in one, str(one))
+    jit = parts.jit_figures(["first kernel   10.0 12.0 ms", "a later kernel   900.0 950.0 µs",
+                             "first kernel   0.3 0.4 ms"])
+    check("the compiler's figures", jit["cold_first_native_ms"] == 12
+          and abs(jit["kernel_median_ms"] - 0.95) < 1e-9 and jit["warm_first_native_ms"] == 0.4)
+    runs = [(1, 0, 10, 7), (1, 60, 70, 7), (2, 50, 90, 7), (2, 90, 100, 7)]
+    trace = tracefile.Trace({1: "caller", 2: "worker"}, runs, [(1, 55, 75)],
+                            {7: tracefile.Instruction(7, "sum", 0)})
+    shares = where.shares(trace)
+    check("shares of a trace", shares[2]["sum"] == 1.0 and shares[1]["sum"] == 0.2
+          and shares[1]["waiting"] == 0.2 and abs(shares[1]["issuing, and the program"] - 0.6)
+          < 1e-9, str(shares))
+
+
 check_mistakes()
 check_info()
 check_kernels()
+check_arithmetic()
 check_bench()
+check_peers()
 print(f"{passed} passed, {failed} failed")
 sys.exit(failed > 0)
