@@ -157,3 +157,22 @@ VP_TEST(the_target_as_its_own_index) {
         vp_drop(a);
     }
 }
+
+/* K-means' distances: what goes into a reduction, what comes after it, and the reduction of
+ * that are one instruction of the net. */
+VP_TEST(reductions_of_reductions_are_one_segment) {
+    vp__test_threads(2);
+    enum { ROWS = 7, COLUMNS = 5 };
+    vp__gate gate;
+    vp_array c =
+        vp_let(vp_reshape(vp__test_counting(ROWS * COLUMNS), vp_shape(ROWS, COLUMNS)));
+    VP_CHECK_OK(vp_wait(c));
+    vp_array a = vp_let(VP_GATED(vp_get(c, VP_ALL, vp_range(3, 4)), &gate));
+    const uint64_t issued = VP_STAT(issued), inlined = VP_STAT(inlined);
+    vp_array nearest = vp_let(vp_argmin(vp_sqrt(vp_sum(vp_square(vp_sub(a, c)), 0)), 0));
+    VP_CHECK_EQ(VP_STAT(issued), issued + 1);
+    VP_CHECK_EQ(VP_STAT(inlined), inlined);
+    vp__gate_open(&gate);
+    VP_CHECK_VALUES(nearest, 3);
+    vp_drop(a), vp_drop(c), vp_drop(nearest);
+}
