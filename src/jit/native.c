@@ -88,7 +88,7 @@ static void each_built(void (*visit)(vp__built *)) {
 
 static vp__spinlock noting;
 
-/* Now and then, on the thread that compiles, and at the end. */
+/* Now and then, on the thread that compiles. */
 static void note_usage(void *unused, void *neither) {
     (void)unused, (void)neither;
     if (!vp__spin_trylock(&noting)) return;
@@ -110,7 +110,13 @@ void vp__native_init(void (*book)(int64_t)) {
     pthread_atfork(NULL, NULL, in_child);
 }
 
-void vp__native_finish(void) { note_usage(NULL, NULL); }
+/* Whoever notes at the moment does not know of the last runs. */
+void vp__native_finish(void) {
+    vp__spin_lock(&noting);
+    each_built(vp__usage_note);
+    vp__spin_unlock(&noting);
+}
+
 void vp__native_settle(void) { vp__jobs_settle(); }
 
 static void count(_Atomic uint64_t *counter, uint64_t n) {
