@@ -277,7 +277,7 @@ def fuzz(s):
                     seconds + 120, sanitizer_env())
         else:
             s.left_out(f"no random-program generator in {folder}")
-    fuzz_native(s, max(1, s.options.fuzz_seconds // 6))
+    fuzz_native(s, max(1, s.options.fuzz_seconds // 12))
     fuzz_files(s, max(1, s.options.fuzz_seconds // 20))
 
 
