@@ -37,10 +37,14 @@ VP_TEST(constants_change) {
     for (int nodes = 0; nodes < 2; nodes++) {
         as_nodes(nodes);
         vp_array r = vp_let(vp_zeros(VP_F64, vp_shape(N)));
-        for (int64_t i = 0; i < N; i++)
-            vp_put(r, vp_at(i), vp_sum(vp_add(vp_get(a, 0), (double)(i / 2))));
-        for (int64_t i = 0; i < N; i++)
-            VP_CHECK_VALUES(vp_get(r, i), sum_of_row(0) + SIDE * (double)(i / 2));
+        for (int64_t i = 0; i < N; i++) {
+            const int64_t constant = i / 2;
+            vp_put(r, vp_at(i), vp_sum(vp_add(vp_get(a, 0), (double)constant)));
+        }
+        for (int64_t i = 0; i < N; i++) {
+            const int64_t constant = i / 2;
+            VP_CHECK_VALUES(vp_get(r, i), sum_of_row(0) + SIDE * (double)constant);
+        }
         vp_drop(r);
     }
 }
@@ -138,8 +142,9 @@ VP_TEST(without_memory) {
         vp_array r = vp_let(vp_sum(vp_mul(a, (double)after), 0));
         vp_status status = vp_wait(r);
         vp__pool_fail_after = -1;
+        const int64_t total = after * SIDE * SIDE * (SIDE - 1) / 2;
         if (status == VP_OK)
-            VP_CHECK_VALUES(vp_get(r, 0), (double)(after * SIDE * SIDE * (SIDE - 1) / 2));
+            VP_CHECK_VALUES(vp_get(r, 0), (double)total);
         else
             VP_CHECK_EQ(status, VP_ERR_MEMORY);
         vp_clear_error();
