@@ -39,17 +39,18 @@ def capture(builder, size):
     return {"timeline": timeline, "graph": graph}
 
 
-def run(builder, series, size):
+def run(builder, series, size, times=EVALUATIONS):
+    """The trace of some samples of so many evaluations."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / series.name).mkdir(mode=0o700)
         file = Path(folder) / "trace.json"
         environment = environment_for(series, folder)
         environment["VP_TRACE"] = str(file)
-        running = Running(series, builder.command(series), environment, size, EVALUATIONS)
+        running = Running(series, builder.command(series), environment, size, times)
         try:
             began = time.monotonic()
             for k in range(ROUNDS):
-                running.order(f"sample {EVALUATIONS}")
+                running.order(f"sample {times}")
                 if k >= 3 and time.monotonic() - began > SECONDS:
                     break
         finally:

@@ -12,15 +12,10 @@ in the program and the issue of its instructions. Tracing is in it.
 import argparse
 import bisect
 import collections
-import tempfile
-from pathlib import Path
 
-from . import catalogue, tracefile
+from . import capture, catalogue
 from .build import Builder
 from .catalogue import Series
-from .measure import Running, environment_for
-
-SAMPLES = 8
 
 
 def arguments():
@@ -30,21 +25,6 @@ def arguments():
     p.add_argument("--work", default="build/peers")
     p.add_argument("--size", type=int)
     return p.parse_args()
-
-
-def trace_of(name, size, times, builder):
-    series = Series("vproc", "vproc", name)
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / series.name).mkdir(mode=0o700)
-        environment = environment_for(series, folder)
-        environment["VP_TRACE"] = str(Path(folder) / "trace.json")
-        running = Running(series, builder.command(series), environment, size, times)
-        try:
-            for _ in range(SAMPLES):
-                running.order(f"sample {times}")
-        finally:
-            running.stop()
-        return tracefile.read(environment["VP_TRACE"])
 
 
 def second_half(trace):
@@ -92,7 +72,7 @@ def main():
     size = options.size or max(experiment.times)
     times = experiment.times.get(size, 1)
     builder = Builder(options.programs, options.work, print)
-    trace = trace_of(options.experiment, size, times, builder)
+    trace = capture.run(builder, Series("vproc", "vproc", options.experiment), size, times)
     table = shares(trace)
     threads = [tid for tid in sorted(table) if trace.threads.get(tid) != "compiler"]
     kinds = collections.Counter()

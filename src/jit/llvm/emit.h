@@ -78,12 +78,14 @@ vp__lanes vp__emit_load_other(vp__emitter *e, int type, LLVMValueRef at,
 vp__lanes vp__emit_load_one(vp__emitter *e, int type, LLVMValueRef at);
 vp__lanes vp__emit_value_of(vp__emitter *e, int type, const int64_t *words);
 
-/* A float64 sine, written out. It notes where it does not do; between _begin and _end, which
- * says whether there was such a lane. */
+/* What sines that are written out note of lanes for which they do not do: _end says whether
+ * there was one since _begin. In an innermost loop it is in e->doubting; else it is loaded from
+ * and stored to e->doubt. */
 void vp__doubt_begin(vp__emitter *e);
 LLVMValueRef vp__doubt_end(vp__emitter *e);
 LLVMValueRef vp__doubt_load(vp__emitter *e);
 void vp__doubt_store(vp__emitter *e, LLVMValueRef v);
+/* A float64 sine, written out. */
 LLVMValueRef vp__emit_sin(vp__emitter *e, LLVMValueRef x);
 
 /* A value of the vector at hand, computed or loaded if need be. */

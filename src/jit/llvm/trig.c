@@ -33,7 +33,8 @@ static LLVMValueRef smaller(vp__emitter *e, LLVMValueRef x, LLVMValueRef y) {
                            x, y, "");
 }
 
-/* The smaller of |x| and the limit; the limit for NaN. */
+/* The smaller of |x| and the limit; the limit for NaN, but for a signalling one, which the
+ * instruction of AVX-512 keeps, here and in the base kernels. */
 static LLVMValueRef capped(vp__emitter *e, LLVMValueRef x, LLVMValueRef limit) {
     LLVMTypeRef real = LLVMTypeOf(x);
     if (e->target->vector_bytes != 64 || e->width != 8)
