@@ -14,6 +14,7 @@
 #include "base/config.h"
 #include "jit/cache.h"
 #include "jit/object.h"
+#include "jit/tree.h"
 #include "ops/kernels.h"
 
 #if !defined VP_LLVM_VERSION
@@ -77,23 +78,29 @@ static int find_type(const char *name) {
     return -1;
 }
 
-static void *base_kernel(char *row, int type) {
+static int find_row(const char *name) {
     for (int i = 0; i < VP__NOPS; i++)
-        if (strcmp(row, vp__ops[i].name) == 0)
-            return (void *)(uintptr_t)vp__kernels_get()->op[i][type];
-    return NULL;
+        if (strcmp(name, vp__ops[i].name) == 0) return i;
+    return -1;
 }
 
-/* Functions that code generators call for what a CPU cannot do itself. */
+/* The reduction of a row, which must have lanes that are merged. */
+static void *reduce_kernel(int row, int type) {
+    const vp__reduce_kernel *kernel = &vp__kernels_get()->reduce[row][type];
+    return kernel->merge ? (void *)(uintptr_t)kernel : NULL;
+}
+
+/* Functions that code generators call for what a CPU cannot do itself, and ours. */
 static void *library_function(const char *name) {
     static const struct {
         const char *name;
         void *fn;
     } known[] = {
 #define FUNCTION(name) {#name, (void *)(uintptr_t)name}
-        FUNCTION(memcpy), FUNCTION(memset), FUNCTION(floor), FUNCTION(floorf),
-        FUNCTION(ceil),   FUNCTION(ceilf),  FUNCTION(trunc), FUNCTION(truncf),
-        FUNCTION(rint),   FUNCTION(rintf),
+        FUNCTION(memcpy), FUNCTION(memset),       FUNCTION(floor),
+        FUNCTION(floorf), FUNCTION(ceil),         FUNCTION(ceilf),
+        FUNCTION(trunc),  FUNCTION(truncf),       FUNCTION(rint),
+        FUNCTION(rintf),  FUNCTION(vp__tree_add), FUNCTION(vp__tree_end),
 #undef FUNCTION
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -112,9 +119,11 @@ static void *resolve(void *context, const char *name) {
     char *type_name = strchr(what, '.');
     if (!type_name) return NULL;
     *type_name++ = 0;
-    int type = find_type(type_name);
-    if (type < 0) return NULL;
-    if (strcmp(kind, "vp_base") == 0) return base_kernel(what, type);
+    const int type = find_type(type_name), row = find_row(what);
+    if (type < 0 || row < 0) return NULL;
+    if (strcmp(kind, "vp_base") == 0)
+        return (void *)(uintptr_t)vp__kernels_get()->op[row][type];
+    if (strcmp(kind, "vp_reduce") == 0) return reduce_kernel(row, type);
     return NULL;
 }
 

@@ -56,10 +56,12 @@ typedef struct {
     bool halves;  /* the CPU stores a vector as two halves */
 } vp__machine;
 
-/* The name of the kernel's function in its object, and of what it calls: the base kernel of
- * a row and type. */
+/* The name of the kernel's function in its object, and of what it refers to: the base kernel
+ * of a row and type, and the reduction of a row and type. The functions of jit/tree.h have
+ * their own names. */
 #define VP__KERNEL_SYMBOL "vp_kernel"
 #define VP__BASE_SYMBOL "vp_base.%s.%s"
+#define VP__REDUCE_SYMBOL "vp_reduce.%s.%s"
 
 typedef struct {
     const char *version;

@@ -67,6 +67,8 @@ LLVMValueRef vp__emit_compare(vp__emitter *e, int op, int type, LLVMValueRef a,
 LLVMValueRef vp__emit_intrinsic(vp__emitter *e, const char *name, LLVMTypeRef overload,
                                 LLVMValueRef *args, unsigned n);
 
+/* Where the i-th element is of those of `size` bytes from `p` on. */
+LLVMValueRef vp__emit_nth(vp__emitter *e, LLVMValueRef p, LLVMValueRef i, int size);
 /* Loads or stores a vector of elements at an address; with `mask`, only its lanes. */
 vp__lanes vp__emit_load(vp__emitter *e, int type, LLVMValueRef at, LLVMValueRef mask);
 void vp__emit_store(vp__emitter *e, int type, vp__lanes v, LLVMValueRef at,
@@ -106,6 +108,8 @@ bool vp__stages_init(vp__emitter *e);
 void vp__stages_find(vp__emitter *e);
 bool vp__stages_have_sin(const vp__emitter *e);
 void vp__stages_deinit(vp__emitter *e);
+/* The base kernels of the reduction. */
+LLVMValueRef vp__stages_reduce_kernel(vp__emitter *e);
 /* What all blocks take of the stack. */
 size_t vp__stages_bytes(const vp__emitter *e);
 /* Between two stages: the calls of base kernels whose operands are there, for the n elements

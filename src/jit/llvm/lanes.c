@@ -136,6 +136,11 @@ static LLVMValueRef twice(vp__emitter *e, LLVMValueRef mask) {
                                   LLVMConstVector(at, 2 * (unsigned)e->width), "");
 }
 
+LLVMValueRef vp__emit_nth(vp__emitter *e, LLVMValueRef p, LLVMValueRef i, int size) {
+    LLVMValueRef bytes = LLVMBuildMul(e->builder, i, vp__emit_int(e, size), "");
+    return LLVMBuildGEP2(e->builder, LLVMInt8TypeInContext(e->context), p, &bytes, 1, "");
+}
+
 vp__lanes vp__emit_load(vp__emitter *e, int type, LLVMValueRef at, LLVMValueRef mask) {
     const int real = vp__dtype[type].real, parts = is_complex(type) ? 2 : 1;
     const unsigned align = (unsigned)size_of(real);

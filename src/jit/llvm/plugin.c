@@ -28,8 +28,28 @@ static void init(void) {
     LLVMInitializeNativeAsmPrinter();
 }
 
-static LLVMTargetMachineRef machine_for(const vp__machine *t, char **message) {
+/* The machine of the last compile: it has the tables of its CPU, which take a millisecond to
+ * make. NULL while a compile has it, so that the child of a fork makes its own. */
+static LLVMTargetMachineRef kept;
+
+static bool is_same(char *text, const char *other) {
+    const bool same = strcmp(text, other) == 0;
+    LLVMDisposeMessage(text);
+    return same;
+}
+
+static bool is_for(LLVMTargetMachineRef machine, const vp__machine *t) {
+    return is_same(LLVMGetTargetMachineTriple(machine), t->triple) &&
+           is_same(LLVMGetTargetMachineCPU(machine), t->cpu) &&
+           is_same(LLVMGetTargetMachineFeatureString(machine), t->features);
+}
+
+static LLVMTargetMachineRef take_machine(const vp__machine *t, char **message) {
     pthread_once(&once, init);
+    LLVMTargetMachineRef last = kept;
+    kept = NULL;
+    if (last && is_for(last, t)) return last;
+    if (last) LLVMDisposeTargetMachine(last);
     LLVMTargetRef target;
     char *wrong = NULL;
     if (LLVMGetTargetFromTriple(t->triple, &target, &wrong)) {
@@ -56,7 +76,7 @@ static LLVMMemoryBufferRef generate(const vp__ir *ir, const vp__form *form,
                                     const vp__facts *facts, const vp__machine *target,
                                     LLVMCodeGenFileType type, char **message) {
     *message = NULL;
-    LLVMTargetMachineRef machine = machine_for(target, message);
+    LLVMTargetMachineRef machine = take_machine(target, message);
     if (!machine) return NULL;
     LLVMContextRef context = LLVMContextCreate();
     LLVMModuleRef module = LLVMModuleCreateWithNameInContext("vproc", context);
@@ -85,7 +105,7 @@ static LLVMMemoryBufferRef generate(const vp__ir *ir, const vp__form *form,
     LLVMDisposeTargetData(data);
     LLVMDisposeModule(module);
     LLVMContextDispose(context);
-    LLVMDisposeTargetMachine(machine);
+    kept = machine;
     return buffer;
 }
 

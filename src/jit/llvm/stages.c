@@ -21,16 +21,10 @@ static bool is_call(const vp__emitter *e, int i) {
     return op >= VP__IR_base1 && op <= VP__IR_base3 && !is_sin(e, i);
 }
 
-static LLVMValueRef bytes_at(vp__emitter *e, LLVMValueRef p, LLVMValueRef i, int type) {
-    LLVMValueRef bytes =
-        LLVMBuildMul(e->builder, i, vp__emit_int(e, vp__dtype[type].size), "");
-    return LLVMBuildGEP2(e->builder, LLVMInt8TypeInContext(e->context), p, &bytes, 1, "");
-}
-
 /* Where the vector at hand is in a value's block. */
 static LLVMValueRef in_block(vp__emitter *e, int i) {
     LLVMValueRef offset = LLVMBuildSub(e->builder, e->x, e->block, "");
-    return bytes_at(e, e->buffer[i], offset, e->ir->instr[i].type);
+    return vp__emit_nth(e, e->buffer[i], offset, vp__dtype[e->ir->instr[i].type].size);
 }
 
 void vp__emit_move(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef x,
@@ -57,10 +51,10 @@ bool vp__emit_is_run(const vp__emitter *e, int leaf) {
 }
 
 static vp__lanes leaf_value(vp__emitter *e, int i) {
-    const int type = e->ir->instr[i].type;
-    LLVMValueRef at = bytes_at(e, e->at[i], e->x, type);
+    const int type = e->ir->instr[i].type, size = vp__dtype[type].size;
+    LLVMValueRef at = vp__emit_nth(e, e->at[i], e->x, size);
     if (e->form->read[i] != VP__READ_OTHER) return vp__emit_load(e, type, at, e->mask);
-    return vp__emit_load_other(e, type, bytes_at(e, at, e->x, type), e->mask);
+    return vp__emit_load_other(e, type, vp__emit_nth(e, at, e->x, size), e->mask);
 }
 
 vp__lanes vp__emit_value(vp__emitter *e, int i) {
@@ -179,6 +173,15 @@ static LLVMValueRef base_kernel(vp__emitter *e, const vp__ir_instr *in,
     return fn ? fn : LLVMAddFunction(e->module, name, signature);
 }
 
+LLVMValueRef vp__stages_reduce_kernel(vp__emitter *e) {
+    char name[100];
+    snprintf(name, sizeof name, VP__REDUCE_SYMBOL, row_name[e->ir->reduce],
+             vp__dtype[e->ir->reduce_type].name);
+    LLVMValueRef kernel = LLVMGetNamedGlobal(e->module, name);
+    if (kernel) return kernel;
+    return LLVMAddGlobal(e->module, LLVMInt8TypeInContext(e->context), name);
+}
+
 void vp__stages_call(vp__emitter *e, int stage, const LLVMValueRef *at, LLVMValueRef x,
                      LLVMValueRef n) {
     LLVMTypeRef ptr = LLVMPointerTypeInContext(e->context, 0);
@@ -193,9 +196,9 @@ void vp__stages_call(vp__emitter *e, int stage, const LLVMValueRef *at, LLVMValu
                                 LLVMConstNull(ptr), n};
         for (int a = 0; a < vp__ir_arity(in->op); a++) {
             const int from = in->arg[a];
-            args[1 + a] = is_in_place(e, from)
-                              ? bytes_at(e, at[from], x, e->ir->instr[from].type)
-                              : e->buffer[from];
+            const int size = vp__dtype[e->ir->instr[from].type].size;
+            args[1 + a] = is_in_place(e, from) ? vp__emit_nth(e, at[from], x, size)
+                                               : e->buffer[from];
         }
         LLVMBuildCall2(e->builder, signature, base_kernel(e, in, signature), args, 5, "");
     }
