@@ -56,6 +56,33 @@ int vp__test_slowdown(void) {
     return BUILD_SLOWDOWN * (factor > 0 && factor < 1000 ? (int)factor : 1);
 }
 
+/* ---- standard output ---- */
+
+static struct {
+    FILE *file;
+    int saved; /* where standard output went before */
+    char text[20000];
+} captured;
+
+void vp__test_capture_begin(void) {
+    fflush(stdout);
+    captured.saved = dup(STDOUT_FILENO);
+    captured.file = tmpfile();
+    VP_CHECK(captured.saved >= 0 && captured.file != NULL);
+    dup2(fileno(captured.file), STDOUT_FILENO);
+}
+
+const char *vp__test_capture_end(void) {
+    fflush(stdout);
+    dup2(captured.saved, STDOUT_FILENO);
+    close(captured.saved);
+    rewind(captured.file);
+    size_t n = fread(captured.text, 1, sizeof captured.text - 1, captured.file);
+    captured.text[n] = '\0';
+    fclose(captured.file);
+    return captured.text;
+}
+
 /* ---- checks ---- */
 
 static _Noreturn void end_test(int code) {

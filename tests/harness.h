@@ -71,6 +71,11 @@ void vp__test_register(vp__test *test);
 #define VP_FAIL(...) vp__test_fail(__FILE__, __LINE__, __VA_ARGS__)
 #define VP_SKIP(...) vp__test_skip(__VA_ARGS__)
 
+/* Between the two, standard output goes into a file; the second returns what it came to,
+ * valid until the next. One at a time. */
+void vp__test_capture_begin(void);
+const char *vp__test_capture_end(void);
+
 /* The factor by which this build is slower than a plain one, for tests that measure. */
 int vp__test_slowdown(void);
 

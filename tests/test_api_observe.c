@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tests/net_support.h"
 
@@ -157,21 +156,10 @@ VP_TEST(mapping_outlives_the_name) {
 
 /* What vp_print writes to standard output; valid until the next call. */
 static const char *printed(vp_operand x) {
-    static char text[20000];
-    fflush(stdout);
-    int saved = dup(STDOUT_FILENO);
-    FILE *file = tmpfile();
-    VP_CHECK(saved >= 0 && file != NULL);
-    dup2(fileno(file), STDOUT_FILENO);
+    vp__test_capture_begin();
     vp_status status = vp__print(VP_HERE, x);
-    fflush(stdout);
-    dup2(saved, STDOUT_FILENO);
-    close(saved);
+    const char *text = vp__test_capture_end();
     VP_CHECK_OK(status);
-    rewind(file);
-    size_t n = fread(text, 1, sizeof text - 1, file);
-    text[n] = '\0';
-    fclose(file);
     return text;
 }
 #define PRINTED(x) printed(VP__IN(x))

@@ -88,7 +88,10 @@ def machine_table(machine):
         row("hand-over between cores", f"{machine['handover_ns']:.0f} ns")
     row("placement", text_of(machine.get("placement")).replace("note: ", ""))
     row("compiler of kernels", machine.get("compiler"))
-    row("devices beside the CPU", machine.get("devices") or "none")
+    libraries = [text_of(machine.get(key)) for key in ("blas", "fftw")]
+    row("libraries", ", ".join(name for name in libraries if name))
+    devices = [text_of(dict_of(d).get("name")) for d in list_of(machine.get("devices"))]
+    row("devices", ", ".join(devices))
     versions = dict_of(machine.get("versions"))
     row("versions", ", ".join(f"{k} {v}" for k, v in versions.items()))
     return f'<table class="facts">{"".join(rows)}</table>\n' if rows else ""

@@ -37,6 +37,7 @@ static struct {
                   const void *, void *, int);
     void (*zgemv)(int, int, int, int, const void *, const void *, int, const void *, int,
                   const void *, void *, int);
+    const char *(*config)(void); /* NULL in very old versions */
     bool usable;
 } blas;
 
@@ -70,6 +71,7 @@ static bool bind(void *library) {
         !find(library, "cblas_cgemv", &blas.cgemv) ||
         !find(library, "cblas_zgemv", &blas.zgemv))
         return false;
+    find(library, "openblas_get_config", &blas.config);
     set_threads(1);
     return true;
 }
@@ -93,6 +95,11 @@ bool vp__blas_takes(vp_dtype t) {
     if (vp__dtype[t].cls != VP__CLASS_F && vp__dtype[t].cls != VP__CLASS_C) return false;
     pthread_once(&once, open_library);
     return blas.usable;
+}
+
+const char *vp__blas_config(void) {
+    if (!vp__blas_takes(VP_F64)) return NULL;
+    return blas.config ? blas.config() : "OpenBLAS";
 }
 
 static const vp__c64 one32 = {1, 0}, zero32 = {0, 0};

@@ -22,6 +22,10 @@ typedef struct {
  * opens it; any thread may ask. */
 bool vp__blas_takes(vp_dtype t);
 
+/* The library's version and build in its own words, NULL where there is none to be used.
+ * Opens it. */
+const char *vp__blas_config(void);
+
 /* out[m][n] = a[m][k] @ b[k][n] on the calling thread; out is not turned. */
 void vp__blas_product(vp_dtype t, int m, int n, int k, const vp__blas_matrix *out,
                       const vp__blas_matrix *a, const vp__blas_matrix *b);

@@ -35,17 +35,18 @@ typedef struct {
     char *(*export_wisdom)(void);
     int (*import_wisdom)(const char *);
     void (*forget_wisdom)(void);
+    const char *version;
     bool opened, usable;
 } library;
 static library libraries[2]; /* by `single`; guarded by the callers' lock until opened */
 
-/* The address of a function, as POSIX lets a data pointer hold it. */
-static bool find(void *handle, const char *prefix, const char *name, void *function) {
+/* The address of a function, as POSIX lets a data pointer hold it, or of a string. */
+static bool find(void *handle, const char *prefix, const char *name, void *pointer) {
     char symbol[64] = "";
     strncat(symbol, prefix, 8);
     strncat(symbol, name, 48);
     void *found = dlsym(handle, symbol);
-    memcpy(function, &found, sizeof found);
+    memcpy(pointer, &found, sizeof found);
     return found != NULL;
 }
 
@@ -72,12 +73,18 @@ static const library *open_library(bool single) {
         dlopen(single ? "libfftw3f.so.3" : "libfftw3.so.3", RTLD_NOW | RTLD_LOCAL);
     if (!handle) return l;
     l->usable = bind(l, handle, prefix);
+    if (!find(handle, prefix, "_version", &l->version)) l->version = "FFTW";
     void *threads = dlopen(single ? "libfftw3f_threads.so.3" : "libfftw3_threads.so.3",
                            RTLD_NOW | RTLD_LOCAL);
     void (*lock_planner)(void);
     if (threads && find(threads, prefix, "_make_planner_thread_safe", &lock_planner))
         lock_planner();
     return l;
+}
+
+const char *vp__fftw_version(bool single) {
+    const library *l = open_library(single);
+    return l->usable ? l->version : NULL;
 }
 
 static bool takes_complex(const vp__fft_plan *p) {

@@ -13,6 +13,10 @@
 bool vp__fftw_plan(vp__fft_plan *p);
 void vp__fftw_free(vp__fft_plan *p);
 
+/* The version, in its own words, of the library for float32 or float64; NULL where there is
+ * none to be used. Opens it, so one thread at a time here too. */
+const char *vp__fftw_version(bool single);
+
 /* Any thread. */
 size_t vp__fftw_scratch(const vp__fft_plan *p);
 void vp__fftw_run(const vp__fft_plan *p, const vp__fft_lanes *lanes);

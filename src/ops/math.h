@@ -31,6 +31,14 @@
 #ifndef VP_OPS_MATH_H
 #define VP_OPS_MATH_H
 
+#include <limits.h> /* any header of the C library says whether it is glibc */
+
+#if defined __x86_64__ && defined __GLIBC__
+#if __GLIBC_PREREQ(2, 35)
+#define VP__LIBMVEC 1
+#endif
+#endif
+
 /* clang-format off */
 /*    function, sources: 64, 32, accurate; bounds: 64, 32, accurate 64, 32 */
 #define VP__MATH_UNARY(F)                                                                \

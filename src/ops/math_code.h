@@ -10,12 +10,6 @@
 
 #include "ops/math.h"
 
-#if defined __x86_64__ && defined __GLIBC__
-#if __GLIBC_PREREQ(2, 35)
-#define VP__LIBMVEC 1
-#endif
-#endif
-
 #if !defined VP__LIBMVEC
 
 typedef double vp__vec_F64;

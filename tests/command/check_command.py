@@ -7,8 +7,10 @@ result is checked, and that every instruction was executed.
     check_command.py BUILD_FOLDER
 """
 
+import ctypes
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -53,12 +55,39 @@ def check_mistakes():
         check("a file that is not there", status == 1 and "nothing.json" in err, err)
 
 
+def library_version(name, symbol):
+    """A string that a library exports, empty without the library."""
+    try:
+        library = ctypes.CDLL(name)
+    except OSError:
+        return ""
+    start = ctypes.c_char.in_dll(library, symbol)
+    return ctypes.string_at(ctypes.addressof(start)).decode()
+
+
 def check_info():
     status, out, err = vproc("info")
     check("vproc info", status == 0 and "cores" in out and "cost model" in out, out + err)
     status, out, err = vproc("info", "--json")
     facts = json.loads(out)
     check("vproc info --json", facts["cores"] >= 1 and facts["handover_ns"] > 0, out)
+    check("who built it", re.fullmatch(r"[\w-]+ [\d.]+", facts["built_by"]), out)
+    (cores,) = facts["devices"]
+    check("the cores as a device", cores["name"] == "cores"
+          and cores["threads"] == facts["threads"]
+          and 0 < cores["memory"] <= facts["memory"], out)
+    for name, key in (("libfftw3.so.3", "fftw"), ("libfftw3f.so.3", "fftwf")):
+        version = library_version(name, key + "_version")
+        check(f"the version of {name}", facts[key] == version, out)
+    check("OpenBLAS", facts["blas"] == "" or facts["blas"].startswith("OpenBLAS"), out)
+    check("math functions", facts["math"] in ("libm", "libmvec"), out)
+    status, out, err = vproc("info", "--json", VP_BLAS="0", VP_FFTW="0",
+                             VP_MATH="accurate")
+    facts = json.loads(out)
+    check("libraries that are not to be used", facts["math"] == "libm"
+          and facts["blas"] == facts["fftw"] == facts["fftwf"] == "", out)
+    status, out, err = vproc("info", VP_BLAS="0", VP_FFTW="0")
+    check("what stands in for them", "own loops" in out and "own transform" in out, out)
 
 
 def check_kernels():
