@@ -37,7 +37,7 @@ FAST = ("-ffast-math",)
 OPENMP = ("-fopenmp",)
 
 
-def vproc_series(program, loop=None, stages=True):
+def vproc_series(program, loop=None):
     """One program on vproc in all the ways it can run."""
     found = [
         Series("vproc", "vproc", program),
@@ -49,13 +49,11 @@ def vproc_series(program, loop=None, stages=True):
             Series("vproc-loop", "vproc", loop),
             Series("vproc-loop-sync", "vproc", loop, ("VP_SYNC=1",)),
         ]
-    if stages:
-        found += [
-            Series("vproc-base", "vproc", program, ("VP_JIT=off",)),
-            Series("vproc-native", "vproc", program, ("VP_JIT=native",)),
-            Series("vproc-specialised", "vproc", program, ("VP_JIT=specialised",)),
-        ]
-    return found
+    return found + [
+        Series("vproc-base", "vproc", program, ("VP_JIT=off",)),
+        Series("vproc-native", "vproc", program, ("VP_JIT=native",)),
+        Series("vproc-specialised", "vproc", program, ("VP_JIT=specialised",)),
+    ]
 
 
 def fortran_series(program):
@@ -156,7 +154,7 @@ FFT = Experiment(
     title="F: R1 = abs(fft(data1)); R1 = sum(R1 + abs(fft(data2)), 1)",
     times={256: 100, 1024: 10, 4096: 1},
     tolerance=1e-9,
-    series=tuple(vproc_series("fft", stages=False)
+    series=tuple(vproc_series("fft")
                  + [Series("fftw-threads", "c", "fft", GCC + FAST + OPENMP,
                            libraries=("-lfftw3_threads", "-lfftw3"))]
                  + python_series("fft", "numpy", "jax")),
@@ -167,7 +165,7 @@ TINY = Experiment(
     title="tiny: c = a + b on 10 float64",
     times={10: 100000},
     tolerance=0,
-    series=tuple(vproc_series("tiny", stages=False) + python_series("tiny", "numpy", "jax")),
+    series=tuple(vproc_series("tiny") + python_series("tiny", "numpy", "jax")),
 )
 
 EXPERIMENTS = {e.name: e for e in (A1, A2, A3, A4, FFT, TINY)}

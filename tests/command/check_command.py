@@ -16,6 +16,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments"))
+from vbench import catalogue, parts, tracefile, where
+from vbench.measure import differs
+
 BUILD = Path(sys.argv[1]).resolve()
 passed = failed = 0
 
@@ -111,6 +115,21 @@ KEYS = {"name", "best_ms", "median_ms", "first_ms", "time_to_plateau_ms", "issue
         "samples", "checked", "kernels", "elements"}
 
 
+STAGES = {"vproc-base", "vproc-native", "vproc-specialised"}
+
+
+def check_catalogue():
+    """What every experiment has, and that vproc knows the mechanisms to switch off."""
+    for name, experiment in catalogue.EXPERIMENTS.items():
+        names = {s.name for s in experiment.series}
+        wanted = {"vproc", "vproc-warm", "vproc-sync"} | STAGES
+        check(f"{name}: its series", wanted <= names, str(sorted(names)))
+    wanted = {"fusion", "sizes", "renaming", "continuation", "stealing", "inline"}
+    check("the mechanisms", wanted <= set(catalogue.MECHANISMS))
+    status, out, err = vproc("info", VP_WITHOUT=",".join(catalogue.MECHANISMS))
+    check("the mechanisms' names", status == 0 and not err, err)
+
+
 def check_bench():
     with tempfile.TemporaryDirectory() as folder:
         file = f"{folder}/a2.json"
@@ -121,8 +140,9 @@ def check_bench():
         whole = json.loads(Path(file).read_text())
         check("its head", whole["experiment"] == "a2" and whole["machine"]["cores"] >= 1, out)
         names = {s["name"] for s in whole["series"]}
-        wanted = {"vproc", "vproc-sync", "vproc-loop", "vproc-loop-sync", "vproc-base",
-                  "vproc-native", "vproc-specialised", "vproc-loop-without-fusion"}
+        wanted = {"vproc", "vproc-sync", "vproc-loop", "vproc-loop-sync"} | STAGES
+        wanted |= {f"{main}-without-{m}" for main in ("vproc", "vproc-loop")
+                   for m in catalogue.MECHANISMS}
         check("its series", wanted <= names, str(sorted(names)))
         for s in whole["series"]:
             check(f"{s['name']}: keys", KEYS <= s.keys(), str(sorted(s)))
@@ -133,6 +153,19 @@ def check_bench():
         check("its page", (Path(folder) / "report.html").exists(), out)
         status, out, err = vproc("bench", "--replot", file, "--svg", f"{folder}/again")
         check("drawn again", status == 0 and (Path(folder) / "again/report.html").exists(), err)
+
+
+def check_stages_of_f():
+    """Of F only the last sum is compiled; its stages must be there, and right."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = f"{folder}/fft.json"
+        status, out, err = vproc("bench", "fft", "--size", "64", "--seconds", "0.02",
+                                 "--peers", "none", "--work", folder, "--json", file)
+        check("a short run of F", status == 0, out + err)
+        series = json.loads(Path(file).read_text())["series"]
+        found = {s["name"]: s["checked"] for s in series}
+        for name in STAGES:
+            check(f"F: {name}", found.get(name) is True, out + err)
 
 
 def check_peers():
@@ -154,10 +187,6 @@ def check_peers():
 
 def check_arithmetic():
     """How results are compared, and what is read from the lines of other programs."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments"))
-    from vbench import parts, tracefile, where
-    from vbench.measure import differs
-
     nan, inf = float("nan"), float("inf")
     check("equal numbers", not differs([1.0, nan, inf], [1.0, nan, inf], 0))
     for a, b in (([nan], [5.0]), ([5.0], [nan]), ([inf], [5.0]), ([inf], [-inf]), ([1.0], []),
@@ -187,7 +216,9 @@ check_mistakes()
 check_info()
 check_kernels()
 check_arithmetic()
+check_catalogue()
 check_bench()
+check_stages_of_f()
 check_peers()
 print(f"{passed} passed, {failed} failed")
 sys.exit(failed > 0)
