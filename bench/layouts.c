@@ -13,7 +13,6 @@
  *     bench-layouts [WORD]    microseconds, best and median of many turns; of rows with WORD
  */
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,10 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "peer.h"
 #include "vproc.h"
 
 enum { N = 1000, M = 100, TURNS = 41, WARM_UP = 12, TIMED = 3 };
@@ -222,76 +221,37 @@ static void run_in_c(int row) {
     __asm__ volatile("" ::: "memory");
 }
 
-/* Answers a row's number with its time until there are no more. */
-static void serve(int in, int out, void (*run)(int row)) {
-    unsigned char row;
-    while (read(in, &row, 1) == 1) {
-        run(row);
-        double t = now_us();
-        for (int k = 0; k < TIMED; k++) run(row);
-        t = (now_us() - t) / TIMED;
-        if (write(out, &t, sizeof t) < 0) return;
-    }
+/* Runs a row once before it is timed. */
+static double timed(int row, void (*run)(int row)) {
+    run(row);
+    double t = now_us();
+    for (int k = 0; k < TIMED; k++) run(row);
+    return (now_us() - t) / TIMED;
 }
 
-typedef struct {
-    int to, from;
-    bool here;
-    double turn[ROWS][TURNS];
-} peer;
-
-/* What follows in the child gets these ends. */
-static pid_t start(peer *p, int *in, int *out) {
-    int ask[2], answer[2];
-    if (pipe2(ask, O_CLOEXEC) || pipe2(answer, O_CLOEXEC)) exit(1);
-    fflush(stdout);
-    const pid_t child = fork();
-    if (child < 0) exit(1);
-    *p = (peer){.to = ask[1], .from = answer[0], .here = true};
-    *in = ask[0];
-    *out = answer[1];
-    if (child == 0) {
-        close(ask[1]);
-        close(answer[0]);
-    } else {
-        close(ask[0]);
-        close(answer[1]);
-    }
-    return child;
-}
+static double turn_on_vproc(int row) { return timed(row, run_on_vproc); }
+static double turn_in_c(int row) { return timed(row, run_in_c); }
 
 static void start_here(peer *p, const char *jit) {
     int in, out;
-    if (start(p, &in, &out) != 0) return;
+    if (peer_start(p, &in, &out) != 0) return;
     fill();
     if (jit) {
         setenv("VP_JIT", jit, 1);
         vp_scope s = vp_begin();
         name_arrays();
-        serve(in, out, run_on_vproc);
+        peer_serve(in, out, turn_on_vproc);
         vp_end(s);
     } else {
-        serve(in, out, run_in_c);
+        peer_serve(in, out, turn_in_c);
     }
     _exit(0);
 }
 
 static void start_numpy(peer *p) {
     int in, out;
-    if (start(p, &in, &out) != 0) return;
-    if (dup2(in, 0) == 0 && dup2(out, 1) == 1)
-        execlp("python3", "python3", LAYOUTS_NUMPY, (char *)NULL);
-    _exit(1);
-}
-
-/* One turn of one row; the peer is gone when it does not answer. */
-static double ask(peer *p, int row) {
-    const unsigned char number = (unsigned char)row;
-    double t = 0;
-    if (p->here && (write(p->to, &number, 1) != 1 ||
-                    read(p->from, &t, sizeof t) != (ssize_t)sizeof t))
-        p->here = false;
-    return t;
+    if (peer_start(p, &in, &out) == 0)
+        peer_become(in, out, "python3", LAYOUTS_NUMPY, NULL);
 }
 
 static int by_size(const void *x, const void *y) {
@@ -301,12 +261,14 @@ static int by_size(const void *x, const void *y) {
 
 enum { BASE, NATIVE, IN_C, NUMPY, PEERS };
 
-static void print_row(peer *p, int row) {
+static double turns[PEERS][ROWS][TURNS];
+
+static void print_row(const peer *p, int row) {
     double best[PEERS], median[PEERS];
     for (int i = 0; i < PEERS; i++) {
-        qsort(p[i].turn[row], TURNS, sizeof(double), by_size);
-        best[i] = p[i].turn[row][0];
-        median[i] = p[i].turn[row][TURNS / 2];
+        qsort(turns[i][row], TURNS, sizeof(double), by_size);
+        best[i] = turns[i][row][0];
+        median[i] = turns[i][row][TURNS / 2];
     }
     printf("%-34s", rows[row].name);
     for (int i = 0; i < PEERS; i++)
@@ -325,7 +287,7 @@ static void print_row(peer *p, int row) {
 }
 
 int main(int argc, char **argv) {
-    static peer peers[PEERS];
+    peer peers[PEERS];
     signal(SIGPIPE, SIG_IGN);
     setenv("VP_THREADS", "1", 1);
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
@@ -337,15 +299,14 @@ int main(int argc, char **argv) {
         for (int row = 0; row < ROWS; row++) {
             if (argc > 1 && !strstr(rows[row].name, argv[1])) continue;
             for (int i = 0; i < PEERS; i++) {
-                const double t = ask(&peers[i], row);
-                if (turn >= 0) peers[i].turn[row][turn] = t;
+                const double t = peer_ask(&peers[i], row);
+                if (turn >= 0) turns[i][row][turn] = t;
             }
         }
     printf("%-34s %15s %15s %15s %15s  %11s  %11s\n", "us, one thread: best, median",
            "base", "native", "C", "NumPy", "native/base", "/best other");
     for (int row = 0; row < ROWS; row++)
         if (argc < 2 || strstr(rows[row].name, argv[1])) print_row(peers, row);
-    for (int i = 0; i < PEERS; i++) close(peers[i].to);
-    while (wait(NULL) > 0) {}
+    peers_end(peers, PEERS);
     return 0;
 }

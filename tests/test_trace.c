@@ -297,6 +297,7 @@ VP_TEST(records_beyond_the_limit_are_counted) {
     begin();
     for (uint64_t i = 0; i < 1500; i++) vp__trace(VP__TR_STEAL, 0, NULL, i);
     char *text = flush_and_read();
+    VP_CHECK_EQ(vp__trace_kept(), 1000);
     VP_CHECK_CONTAINS(text, "\"records\":1000,\"dropped\":500");
     VP_CHECK_EQ(count(text, "\"name\":\"steal\""), 1000);
     finish(text);

@@ -62,8 +62,7 @@ static const char *const kind_names[] = {
 
 /* ---- reading ---- */
 
-/* How many complete records a log has. */
-static int64_t log_length(const vp__trace_log *log) {
+int64_t vp__trace_log_length(const vp__trace_log *log) {
     int64_t length = 0;
     /* Acquire pairs with the writer's release of the links and of the counts. */
     const vp__trace_block *block =
@@ -404,7 +403,7 @@ void vp__trace_export(FILE *file, const vp__trace_log *logs) {
     for (const vp__trace_log *log = logs; log; log = log->next) threads++;
     int64_t *lengths = calloc((size_t)threads + 1, sizeof *lengths);
     for (const vp__trace_log *log = logs; lengths && log; log = log->next, i++) {
-        lengths[i] = log_length(log);
+        lengths[i] = vp__trace_log_length(log);
         records += lengths[i];
         dropped += atomic_load_explicit(&log->dropped, memory_order_relaxed);
     }

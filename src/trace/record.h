@@ -48,6 +48,9 @@ static inline uint64_t vp__trace_record_ticks(const vp__trace_record *r) {
     return r->when_kind >> 8;
 }
 
+/* How many complete records a log has. */
+int64_t vp__trace_log_length(const vp__trace_log *log);
+
 /* Writes the logs as a Chrome trace. Other threads may be appending to them. */
 void vp__trace_export(FILE *file, const vp__trace_log *logs);
 

@@ -113,12 +113,25 @@ void vp__trace_thread(const char *name) {
     atomic_store_explicit(&log->name, copy, memory_order_release);
 }
 
-void vp__trace_flush(void) {
-    if (!vp__trace_on) return;
-    pthread_mutex_lock(&flushing);
+/* The logs there are; later ones are put before them. */
+static const vp__trace_log *logs_now(void) {
     pthread_mutex_lock(&lock);
     const vp__trace_log *all = logs;
     pthread_mutex_unlock(&lock);
+    return all;
+}
+
+int64_t vp__trace_kept(void) {
+    int64_t kept = 0;
+    for (const vp__trace_log *log = logs_now(); log; log = log->next)
+        kept += vp__trace_log_length(log);
+    return kept;
+}
+
+void vp__trace_flush(void) {
+    if (!vp__trace_on) return;
+    pthread_mutex_lock(&flushing);
+    const vp__trace_log *all = logs_now();
     /* A child that recorded nothing is not part of the story. */
     if (all || !is_child) {
         errno = 0;

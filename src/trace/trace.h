@@ -45,6 +45,9 @@ void vp__trace_init(void);
  * recording. Happens by itself at exit. */
 void vp__trace_flush(void);
 
+/* How many records are kept so far, of all threads. */
+int64_t vp__trace_kept(void);
+
 /* Names the calling thread in the trace; the text is copied. */
 void vp__trace_thread(const char *name);
 
