@@ -44,6 +44,23 @@ void vp__test_open_later(vp__test_opener *o, vp__gate *gate, int milliseconds) {
 
 void vp__test_join(vp__test_opener *o) { VP_CHECK(!pthread_join(o->thread, NULL)); }
 
+/* The linker has all calls come here; the names are its own. */
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+
+_Thread_local int vp__test_no_memory;
+
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
+    if (vp__test_no_memory & VP__TEST_NO_ALIGNED_ALLOC) return NULL;
+    return __real_aligned_alloc(alignment, bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes) {
+    return vp__test_no_memory & VP__TEST_NO_CALLOC ? NULL : __real_calloc(count, bytes);
+}
+
 vp_array vp__test_counting(int64_t n) {
     double *values = malloc((size_t)(n ? n : 1) * sizeof *values);
     VP_CHECK(values != NULL);

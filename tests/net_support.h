@@ -38,6 +38,10 @@ typedef struct {
 void vp__test_open_later(vp__test_opener *opener, vp__gate *gate, int milliseconds);
 void vp__test_join(vp__test_opener *opener);
 
+/* Which functions of the system give the calling thread no memory. */
+enum { VP__TEST_NO_ALIGNED_ALLOC = 1, VP__TEST_NO_CALLOC = 2 };
+extern _Thread_local int vp__test_no_memory;
+
 /* 0, 1, 2, … as a named float64 array of n elements. */
 vp_array vp__test_counting(int64_t n);
 

@@ -5,6 +5,7 @@
  * a leak or a wrong number.
  */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -440,4 +441,53 @@ VP_TEST_TIMEOUT(a_lack_of_memory_is_an_error_on_threads, 120) {
     vp__tuning.piece_ns = 100;
     vp__tuning.flat_grain = 64;
     check_injection(3000, vp__test_slowdown() > 1 ? 11 : 2);
+}
+
+/* A thread that has no memory for its own tables, of expressions or of names. */
+typedef struct {
+    int without;
+    vp_array of_another;
+} poor_thread;
+
+static void *run_poor(void *arg) {
+    const poor_thread *t = arg;
+    double value;
+    vp_sync(); /* gives it a core, which it would wait for */
+    vp__test_no_memory = t->without;
+    const int before = failures;
+    program(20);
+    VP_CHECK_GT(failures, before);
+    if (t->without & VP__TEST_NO_ALIGNED_ALLOC) {
+        VP_CHECK_ERROR(vp_item(vp_sum(t->of_another), &value), VP_ERR_MEMORY,
+                       "test_net_limits.c");
+        VP_CHECK_EQ(vp_size(t->of_another), -1);
+    }
+    if (t->without & VP__TEST_NO_CALLOC) {
+        vp_array a = vp_let(1.0);
+        VP_CHECK_REPORTED(VP_ERR_MEMORY, "out of memory for a name");
+        VP_CHECK_ERROR(vp_wait(a), VP_ERR_MEMORY, "out of memory");
+        vp_end(vp_begin());
+        VP_CHECK_REPORTED(VP_ERR_HANDLE, "not open");
+    }
+    vp_drop(t->of_another);
+    vp__test_no_memory = 0;
+    failures = 0;
+    program(20); /* and the thread can go on */
+    VP_CHECK_EQ(failures, 0);
+    return NULL;
+}
+
+VP_TEST(a_thread_without_memory_for_its_tables_gets_errors) {
+    static const int without[] = {VP__TEST_NO_ALIGNED_ALLOC, VP__TEST_NO_CALLOC,
+                                  VP__TEST_NO_ALIGNED_ALLOC | VP__TEST_NO_CALLOC};
+    program(20); /* with memory: the processor's own tables are made */
+    VP_CHECK_EQ(failures, 0);
+    int64_t base = vp__test_bytes_now();
+    for (int i = 0; i < 3; i++) {
+        poor_thread t = {without[i], vp__test_counting(20)};
+        pthread_t thread;
+        VP_CHECK(!pthread_create(&thread, NULL, run_poor, &t));
+        VP_CHECK(!pthread_join(thread, NULL));
+    }
+    VP_CHECK_NO_LEAK(base);
 }

@@ -36,20 +36,25 @@ static vp__name *record(uint32_t number) {
     return chunk ? &chunk[number % CHUNK] : NULL;
 }
 
-/* Names left by a thread that ends stay valid for others; only its free records return. A
- * fork may come between any two instructions of this, which no call is around: the record is
- * in the list before the list says so, and the fences keep the compiler from exchanging the
- * stores, so that a child may lose records but never has one twice. */
+/* With `sharing` held: a free record is anybody's. A fork may come between any two
+ * instructions of a thread that ends, which no call is around: the record is in the list
+ * before the list says so, and the fences keep the compiler from exchanging the stores,
+ * so that a child may lose records but never has one twice. */
+static void share(uint32_t number) {
+    atomic_signal_fence(memory_order_seq_cst);
+    record(number)->next_free = returned;
+    atomic_signal_fence(memory_order_seq_cst);
+    returned = number + 1;
+}
+
+/* Names left by a thread that ends stay valid for others; its free records return. */
 static void leave(void *arg) {
     thread_names *t = arg;
     pthread_mutex_lock(&sharing);
     while (t->free) {
         uint32_t number = t->free - 1;
         t->free = record(number)->next_free;
-        atomic_signal_fence(memory_order_seq_cst);
-        record(number)->next_free = returned;
-        atomic_signal_fence(memory_order_seq_cst);
-        returned = number + 1;
+        share(number);
     }
     pthread_mutex_unlock(&sharing);
     free(t->names);
@@ -65,11 +70,12 @@ static void make_key(void) {
     pthread_atfork(NULL, NULL, after_fork_in_child);
 }
 
+/* NULL without memory; the next call tries again. */
 static thread_names *my_names(void) {
     if (__builtin_expect(mine != NULL, 1)) return mine;
     vp__net_init();
     mine = calloc(1, sizeof *mine);
-    if (!mine) abort();
+    if (!mine) return NULL;
     mine->purge_at = 1024;
     pthread_once(&leaving_once, make_key);
     pthread_setspecific(leaving, mine);
@@ -146,6 +152,10 @@ static bool set_axes(vp__name *n, int ndim) {
     return true;
 }
 
+static vp__error *no_memory(const char *where) {
+    return vp__error_new(VP_ERR_MEMORY, where, "out of memory for a name");
+}
+
 static void unbind(vp__name *n) {
     if (n->buffer) vp__buffer_release(n->buffer);
     if (n->error) vp__error_release(n->error);
@@ -165,7 +175,7 @@ __attribute__((noinline)) static void bind_anew(vp__name *n, vp__value *v) {
         n->error = v->error;
     } else if (!axes || !(n->buffer = vp__buffer_new(v->storage))) {
         vp__storage_release(v->storage);
-        n->error = vp__error_new(VP_ERR_MEMORY, NULL, "out of memory for a name");
+        n->error = no_memory(NULL);
     }
 }
 
@@ -187,11 +197,19 @@ void vp__name_bind(vp__name *n, vp__value *v) {
     v->error = NULL;
 }
 
-/* A free record, locked, with its handle noted in the open scope. */
+static void report(vp__error *e) {
+    vp__error_remember(e);
+    vp__error_release(e);
+}
+
+/* What a name is that could not be had; told from one never initialised. */
+static const vp_array no_name = {UINT32_MAX, 0};
+
+/* A free record, locked, with its handle noted in the open scope; NULL without memory. */
 static vp__name *take(vp_array *handle) {
     thread_names *t = my_names();
-    *handle = (vp_array){0, 0};
-    if (!t->free && !refill(t)) return NULL;
+    *handle = no_name;
+    if (!t || (!t->free && !refill(t))) return NULL;
     uint32_t number = t->free - 1;
     vp__name *n = record(number);
     /* Noting may purge, which locks names: so before we lock this one. */
@@ -210,9 +228,7 @@ vp_array vp__name_new(vp__value *v) {
     vp__name *n = take(&a);
     if (!n) {
         vp__value_release(v);
-        vp__error *e = vp__error_new(VP_ERR_MEMORY, NULL, "out of memory for a name");
-        vp__error_remember(e);
-        vp__error_release(e);
+        report(no_memory(NULL));
         return a;
     }
     vp__name_bind(n, v);
@@ -224,7 +240,10 @@ vp_array vp__name_view(vp__buffer *b, vp_dtype dtype, int64_t offset, int ndim,
                        const int64_t *dims, const int64_t *strides) {
     vp_array a;
     vp__name *n = take(&a);
-    if (!n) return a;
+    if (!n) {
+        report(no_memory(NULL));
+        return a;
+    }
     if (set_axes(n, ndim)) {
         vp__buffer_retain(b);
         n->buffer = b;
@@ -233,7 +252,7 @@ vp_array vp__name_view(vp__buffer *b, vp_dtype dtype, int64_t offset, int ndim,
         memcpy(n->dims, dims, (size_t)ndim * sizeof(int64_t));
         memcpy(n->strides, strides, (size_t)ndim * sizeof(int64_t));
     } else {
-        n->error = vp__error_new(VP_ERR_MEMORY, NULL, "out of memory for a name");
+        n->error = no_memory(NULL);
     }
     vp__spin_unlock(&n->lock);
     return a;
@@ -269,12 +288,20 @@ bool vp__name_free(vp_array a) {
     unbind(n);
     set_axes(n, 0);
     vp__spin_unlock(&n->lock);
-    n->next_free = t->free;
-    t->free = a.slot + 1;
+    if (t) {
+        n->next_free = t->free;
+        t->free = a.slot + 1;
+    } else {
+        pthread_mutex_lock(&sharing);
+        share(a.slot);
+        pthread_mutex_unlock(&sharing);
+    }
     return true;
 }
 
 vp__error *vp__name_stale(vp_array a, const char *where) {
+    if (a.slot == no_name.slot && a.generation == no_name.generation)
+        return no_memory(where);
     if (!(a.generation & 1) || a.slot / CHUNK >= CHUNKS || !record(a.slot))
         return vp__error_new(VP_ERR_HANDLE, where,
                              "this is not an array (an uninitialised vp_array?)");
@@ -284,11 +311,11 @@ vp__error *vp__name_stale(vp_array a, const char *where) {
 
 vp_scope vp_begin(void) {
     thread_names *t = my_names();
-    if (t->depth == 255) {
-        vp__error *e =
-            vp__error_new(VP_ERR_VALUE, NULL, "vp_begin: more than 255 scopes are open");
-        vp__error_remember(e);
-        vp__error_release(e);
+    if (!t || t->depth == 255) {
+        report(t ? vp__error_new(VP_ERR_VALUE, NULL,
+                                 "vp_begin: more than 255 scopes are open")
+                 : vp__error_new(VP_ERR_MEMORY, NULL,
+                                 "vp_begin: out of memory for a scope"));
         return (vp_scope){0, 0};
     }
     t->depth++;
@@ -300,12 +327,9 @@ vp_scope vp_begin(void) {
 void vp_end(vp_scope scope) {
     VP__CALL;
     thread_names *t = my_names();
-    if (scope.depth == 0 || scope.depth > t->depth ||
+    if (!t || scope.depth == 0 || scope.depth > t->depth ||
         t->generation[scope.depth] != scope.generation) {
-        vp__error *e =
-            vp__error_new(VP_ERR_HANDLE, NULL, "vp_end: this scope is not open");
-        vp__error_remember(e);
-        vp__error_release(e);
+        report(vp__error_new(VP_ERR_HANDLE, NULL, "vp_end: this scope is not open"));
         return;
     }
     for (vp__expr *e = vp__expr_roots(), *next; e && e->kind != VP__EXPR_FREE; e = next) {
@@ -319,7 +343,7 @@ void vp_end(vp_scope scope) {
 
 vp_array vp_keep(vp_array a) {
     thread_names *t = my_names();
-    if (t->depth == 0) return a;
+    if (!t || t->depth == 0) return a;
     size_t start = t->start[t->depth];
     for (size_t i = t->count; i-- > start;) {
         if (t->names[i].slot != a.slot || t->names[i].generation != a.generation)
@@ -333,4 +357,7 @@ vp_array vp_keep(vp_array a) {
     return a;
 }
 
-uint32_t vp__scope_depth(void) { return my_names()->depth; }
+uint32_t vp__scope_depth(void) {
+    const thread_names *t = my_names();
+    return t ? t->depth : 0;
+}

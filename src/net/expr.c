@@ -21,18 +21,26 @@ typedef struct {
     vp__expr roots;   /* head of the ring of open roots */
 } expr_table;
 
+/* Made with a thread's first record. */
 static _Thread_local expr_table *table __attribute__((tls_model("initial-exec")));
+/* What every caller gets when not even a record can be had. */
+static _Thread_local vp__expr no_record __attribute__((tls_model("initial-exec")));
 static _Atomic uint32_t threads;
-static pthread_key_t leaving;
+static pthread_key_t leaving; /* of threads that have one or the other */
 static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
 
-static void leave(void *arg) {
-    expr_table *t = arg;
-    table = t;
+static void free_table(expr_table *t) {
     while (t->roots.next != &t->roots) vp__expr_free(t->roots.next);
     for (int i = 0; i < CHUNKS && t->chunk[i]; i++) free(t->chunk[i]);
     free(t);
     table = NULL;
+}
+
+static void leave(void *of) {
+    (void)of;
+    if (table) free_table(table);
+    vp__error_release(no_record.error);
+    no_record.error = NULL;
 }
 
 static void make_key(void) { pthread_key_create(&leaving, leave); }
@@ -41,21 +49,22 @@ static void make_key(void) { pthread_key_create(&leaving, leave); }
  * no registers for it. */
 #define SELDOM __attribute__((noinline, cold))
 
+static void leave_later(void *of) {
+    pthread_once(&leaving_once, make_key);
+    pthread_setspecific(leaving, of);
+}
+
+/* NULL without memory; the next record tries again. */
 SELDOM static expr_table *new_table(void) {
     expr_table *t = aligned_alloc(_Alignof(expr_table), sizeof *t);
-    if (!t) abort();
+    if (!t) return NULL;
     memset(t, 0, sizeof *t);
     /* relaxed: only uniqueness counts. Numbers wrap after 4095 threads; then a foreign
      * handle is merely reported as stale, since its generation does not fit. */
     t->number = 1 + atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) % 4095;
     t->roots.next = t->roots.previous = &t->roots;
-    pthread_once(&leaving_once, make_key);
-    pthread_setspecific(leaving, t);
+    leave_later(t);
     return table = t;
-}
-
-static inline expr_table *my_table(void) {
-    return __builtin_expect(table != NULL, 1) ? table : new_table();
 }
 
 SELDOM static bool grow(expr_table *t) {
@@ -74,17 +83,17 @@ SELDOM static bool grow(expr_table *t) {
     return true;
 }
 
-/* What every caller gets when not even a record can be had. */
-SELDOM static vp__expr *out_of_records(void) {
-    static _Thread_local vp__expr last;
-    last.kind = VP__EXPR_POISON;
-    last.slot = UINT32_MAX; /* how its handle is told from one never initialised */
-    last.generation = 0;
-    last.previous = last.next = NULL;
-    if (!last.error)
-        last.error = vp__error_new(VP_ERR_MEMORY, NULL,
-                                   "too many open expressions, or out of memory");
-    return &last;
+SELDOM static vp__expr *out_of_records(const char *where) {
+    vp__expr *e = &no_record;
+    e->kind = VP__EXPR_POISON;
+    e->slot = UINT32_MAX; /* how its handle is told from one never initialised */
+    e->generation = 0;
+    e->previous = e->next = NULL;
+    vp__error_release(e->error);
+    e->error = vp__error_new(VP_ERR_MEMORY, where,
+                             "too many open expressions, or out of memory");
+    if (!table) leave_later(e);
+    return e;
 }
 
 static inline vp__expr *init_record(vp__expr *e, vp__expr_kind kind, int ndim,
@@ -104,13 +113,13 @@ static inline vp__expr *init_record(vp__expr *e, vp__expr_kind kind, int ndim,
 
 /* The table has no record left, or those there are have not enough axes. */
 SELDOM static vp__expr *new_record(vp__expr_kind kind, int ndim, const char *where) {
-    expr_table *t = my_table();
-    if (!t->unused && !grow(t)) return out_of_records();
+    expr_table *t = table ? table : new_table();
+    if (!t || (!t->unused && !grow(t))) return out_of_records(where);
     if (ndim <= VP__EXPR_AXES)
         return init_record(t->unused, kind, ndim, t->unused->own_axes, VP__EXPR_AXES,
                            where);
     int64_t *axes = vp__pool_alloc((size_t)ndim * 2 * sizeof(int64_t));
-    if (!axes) return out_of_records();
+    if (!axes) return out_of_records(where);
     return init_record(t->unused, kind, ndim, axes, ndim, where);
 }
 
@@ -192,12 +201,11 @@ vp__expr *vp__expr_poison(vp__error *error, const char *where) {
 }
 
 void vp__expr_link(vp__expr *e) {
-    expr_table *t = my_table();
     if (e->generation == 0) return;
-    e->previous = t->roots.previous;
-    e->next = &t->roots;
+    e->previous = table->roots.previous;
+    e->next = &table->roots;
     e->previous->next = e;
-    t->roots.previous = e;
+    table->roots.previous = e;
 }
 
 void vp__expr_unlink(vp__expr *e) {
@@ -208,22 +216,21 @@ void vp__expr_unlink(vp__expr *e) {
 }
 
 vp__expr *vp__expr_roots(void) {
-    expr_table *t = my_table();
     /* The head's kind is FREE, which ends a walk as well as NULL would. */
-    return t->roots.next == &t->roots ? NULL : t->roots.next;
+    return !table || table->roots.next == &table->roots ? NULL : table->roots.next;
 }
 
 vp__expr *vp__expr_find(uint32_t slot, uint32_t generation) {
-    expr_table *t = my_table();
+    const expr_table *t = table;
     uint32_t index = slot & ((1u << INDEX_BITS) - 1);
-    if (slot >> INDEX_BITS != t->number || index >= t->made) return NULL;
+    if (!t || slot >> INDEX_BITS != t->number || index >= t->made) return NULL;
     vp__expr *e = &t->chunk[index / CHUNK][index % CHUNK];
     return e->generation == generation && e->kind != VP__EXPR_FREE && e->previous ? e
                                                                                   : NULL;
 }
 
 bool vp__expr_is_foreign(uint32_t slot) {
-    return slot >> INDEX_BITS && slot >> INDEX_BITS != my_table()->number;
+    return slot >> INDEX_BITS && (!table || slot >> INDEX_BITS != table->number);
 }
 
 void vp__expr_measure(vp__expr *e) {
