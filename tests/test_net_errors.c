@@ -124,6 +124,27 @@ VP_TEST(sizes_that_do_not_fit_poison) {
     VP_CHECK_OK(vp_sync());
 }
 
+/* What a number was reduced from may turn out to be nothing, or not to fit: its size
+ * comes no earlier than theirs, and is none then. */
+VP_TEST(a_number_that_failed_has_no_size) {
+    vp_scope outer = vp_begin();
+    vp__gate gate;
+    vp__test_opener opener;
+    vp_array x = vp__test_counting(10), three = vp__test_counting(3);
+    vp_array none = vp_let(vp_get(x, VP_GATED(vp_lt(x, 0.0), &gate)));
+    vp_array sum = vp_let(vp_sum(none)), most = vp_let(vp_max(none));
+    vp_array misfit = vp_let(vp_sum(vp_add(none, three)));
+    vp__test_open_later(&opener, &gate, 20);
+    VP_CHECK_EQ(vp_size(most), -1);
+    VP_CHECK_REPORTED(VP_ERR_VALUE, "max");
+    VP_CHECK_EQ(vp_size(misfit), -1);
+    VP_CHECK_REPORTED(VP_ERR_SHAPE, "add");
+    VP_CHECK_EQ(vp_size(sum), 1);
+    vp__test_join(&opener);
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
+}
+
 VP_TEST(a_late_concatenation_that_does_not_fit_poisons) {
     vp_scope outer = vp_begin();
     vp__gate gate;
@@ -357,6 +378,8 @@ static void collect(FILE *out) {
     SAY(vp_wait(vp_bitwise_and(x, x)));
     SAY(vp_item(four, &value));
     SAY(vp_size(vp_add(four, vp_get(x, vp_until(3)))));
+    SAY(vp_size(vp_min(vp_get(x, vp_gt(x, 100.0)))));
+    SAY(vp_size(vp_sum(vp_add(four, x))));
     SAY((vp_put(x, vp_at(bad), 1.0), vp_wait(x)));
     SAY((vp_set(x, vp_zeros(VP_F64, vp_shape(6))), vp_wait(x)));
     SAY((vp_put(x, vp_at(vp_range(0, 2)), four), vp_wait(x)));

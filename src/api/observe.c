@@ -195,7 +195,9 @@ static void unpeek(vp__expr *e, bool ours) {
 }
 
 /* A size that came late may belong to a value that failed: this is the earliest place to
- * say so. */
+ * say so. That is why the size of a number is waited for too, although it can only be 1:
+ * nobody knows before whether what it is reduced from fits, or is nothing to take a
+ * maximum of, and then a machine that runs one instruction at a time shows no size. */
 static vp__error *early_error(const vp__expr *e) {
     if (e->kind == VP__EXPR_POISON) return e->error;
     return e->kind == VP__EXPR_LEAF ? vp__storage_failure(e->storage) : NULL;
