@@ -40,6 +40,8 @@ typedef struct {
     uint8_t *stage;       /* by IR instruction: when its value is there */
     LLVMValueRef *buffer; /* likewise: its block on the stack, or NULL */
     bool own_sin;         /* sines are written out and not called */
+    LLVMValueRef pass;    /* then: 1 where they did not do and all is done again */
+    bool again;           /* what is for that pass: they are called, vector by vector */
     LLVMValueRef doubt; /* then: where a vector is kept that is below 0 in lanes for which
                              one must be called after all */
     LLVMValueRef doubting; /* the same as a value, in an innermost loop; or NULL */
@@ -104,7 +106,7 @@ bool vp__emit_is_run(const vp__emitter *e, int leaf);
 
 /* Divides the body into stages; false without memory. */
 bool vp__stages_init(vp__emitter *e);
-/* The same again, after own_sin has changed. */
+/* The same, after own_sin has changed. */
 void vp__stages_find(vp__emitter *e);
 bool vp__stages_have_sin(const vp__emitter *e);
 void vp__stages_deinit(vp__emitter *e);

@@ -147,6 +147,32 @@ void vp__branch_end(vp__emitter *e, vp__branch *f, int n, LLVMValueRef *then,
     }
 }
 
+static void begin_pass(vp__emitter *e, vp__pass *p, int number) {
+    p->number = number;
+    LLVMValueRef now =
+        LLVMBuildICmp(e->builder, LLVMIntEQ, e->pass, vp__emit_int(e, number), "");
+    vp__branch_begin(e, &p->branch, now);
+    e->own_sin = number == 0;
+    e->again = number == 1;
+}
+
+void vp__pass_begin(vp__emitter *e, vp__pass *p) {
+    p->count = e->own_sin ? 2 : 1;
+    if (p->count == 2) begin_pass(e, p, 0);
+}
+
+bool vp__pass_end(vp__emitter *e, vp__pass *p) {
+    if (p->count == 1) return false;
+    vp__branch_end(e, &p->branch, 0, NULL, NULL);
+    if (p->number == 0) {
+        begin_pass(e, p, 1);
+        return true;
+    }
+    e->own_sin = true;
+    e->again = false;
+    return false;
+}
+
 /* --- operands ----------------------------------------------------------------------- */
 
 LLVMValueRef vp__emit_moved(vp__emitter *e, LLVMValueRef at, LLVMValueRef bytes) {
@@ -351,25 +377,21 @@ static void emit_form(vp__emitter *e, const vp__operands *o) {
 
 /* Sines are written out where everything can be done again if that does not do: what a
  * reduction writes is not what it reads. */
-static bool begin_own_sin(vp__emitter *e) {
+static bool may_write_sines(const vp__emitter *e) {
     const int kind = e->form->kind;
-    e->own_sin = e->target->own_sin && (kind == VP__FORM_ROWS || kind == VP__FORM_CHUNK);
-    if (!vp__stages_have_sin(e)) {
-        e->own_sin = false;
-        return false;
-    }
-    vp__stages_find(e);
-    vp__doubt_begin(e);
-    return true;
+    return e->target->own_sin && (kind == VP__FORM_ROWS || kind == VP__FORM_CHUNK);
 }
 
-static void end_own_sin(vp__emitter *e, const vp__operands *o) {
-    vp__branch again;
-    vp__branch_begin(e, &again, vp__doubt_end(e));
-    e->own_sin = false;
+static void emit_passes(vp__emitter *e, const vp__operands *o) {
+    vp__loop pass;
     vp__stages_find(e);
+    vp__doubt_begin(e);
+    vp__loop_begin(e, &pass, vp__emit_zero(e), vp__emit_int(e, 2), 1, 0, NULL);
+    e->pass = pass.i;
     emit_form(e, o);
-    vp__branch_end(e, &again, 0, NULL, NULL);
+    pass.end =
+        LLVMBuildSelect(e->builder, vp__doubt_end(e), pass.end, vp__emit_zero(e), "");
+    vp__loop_end(e, &pass, NULL);
 }
 
 /* Whether vectors should be halves from the start, which the compiler makes of ours: where
@@ -409,12 +431,12 @@ void vp__emit_kernel(vp__emitter *e) {
     LLVMPositionBuilderAtEnd(e->builder, first);
     vp__operands o;
     load_operands(e, &o);
-    if (begin_own_sin(e)) {
+    e->own_sin = may_write_sines(e);
+    e->own_sin = vp__stages_have_sin(e);
+    if (e->own_sin)
+        emit_passes(e, &o);
+    else
         emit_form(e, &o);
-        end_own_sin(e, &o);
-    } else {
-        emit_form(e, &o);
-    }
     LLVMBuildRetVoid(e->builder);
     LLVMPositionBuilderAtEnd(e->builder, e->entry);
     LLVMBuildBr(e->builder, first);

@@ -45,6 +45,17 @@ void vp__branch_begin(vp__emitter *e, vp__branch *f, LLVMValueRef condition);
 void vp__branch_end(vp__emitter *e, vp__branch *f, int n, LLVMValueRef *then,
                     const LLVMValueRef *otherwise);
 
+/* Around code that is written once for each pass of sines that are written out: the first,
+ * and the one in which all is done again. With none, a branch that is always taken. */
+typedef struct {
+    vp__branch branch;
+    int number, count;
+} vp__pass;
+
+void vp__pass_begin(vp__emitter *e, vp__pass *p);
+/* Whether there is another one, which has then begun. */
+bool vp__pass_end(vp__emitter *e, vp__pass *p);
+
 /* The function's parameters, loaded; operand nleaves is the output. */
 typedef struct {
     LLVMValueRef ptr[VP__KERNEL_LEAVES + 1], row[VP__KERNEL_LEAVES + 1],

@@ -29,9 +29,9 @@ typedef struct {
     /* Where the first row of the first plane is, and the last ones there are. */
     const vp__operands *o;
     LLVMValueRef y, z, last_y, last_z;
-    /* On the stack, all of them row by row: the states of the blocks that wait, and the
-     * counter. */
-    LLVMValueRef states, levels;
+    /* On the stack, all of them row by row: the states of a batch of blocks; where there may
+     * be several, those of the last, filled up with what changes nothing, and the counter. */
+    LLVMValueRef states, last, levels;
 } vp__row_group;
 
 /* The values of all rows for the vector at x; reads only `rows`, `n`, `at` and `fixed`. */

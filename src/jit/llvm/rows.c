@@ -129,8 +129,7 @@ static void group_tail(vp__emitter *e, const vp__row_group *g, LLVMValueRef x,
     vp__loop_end(e, &row, NULL);
 }
 
-/* As `some`, for all rows; their states are stored. */
-static void group_some(vp__emitter *e, const vp__row_group *g, LLVMValueRef from,
+static void group_pass(vp__emitter *e, const vp__row_group *g, LLVMValueRef from,
                        LLVMValueRef to, LLVMValueRef states) {
     LLVMBuilderRef b = e->builder;
     LLVMValueRef value[VP__TOGETHER], state[VP__TOGETHER];
@@ -151,80 +150,115 @@ static void group_some(vp__emitter *e, const vp__row_group *g, LLVMValueRef from
     vp__branch_end(e, &tail, 0, NULL, NULL);
 }
 
+/* The elements from `from` to `to` of all rows, fewer than a block where the order is given;
+ * their states are stored. */
+static void group_some(vp__emitter *e, const vp__row_group *g, LLVMValueRef from,
+                       LLVMValueRef to, LLVMValueRef states) {
+    vp__pass pass;
+    vp__pass_begin(e, &pass);
+    do {
+        group_pass(e, g, from, to, states);
+    } while (vp__pass_end(e, &pass));
+}
+
 /* Calls one of the functions of jit/tree.h. */
 static LLVMValueRef call_tree(vp__emitter *e, const vp__row_group *g, const char *name,
-                              LLVMTypeRef result, LLVMValueRef count) {
+                              LLVMTypeRef result, LLVMValueRef state,
+                              LLVMValueRef count) {
     LLVMTypeRef ptr = LLVMPointerTypeInContext(e->context, 0), n = vp__emit_i64(e);
     LLVMTypeRef params[] = {ptr, ptr, ptr, n, n};
     LLVMTypeRef signature = LLVMFunctionType(result, params, 5, 0);
-    LLVMValueRef fn = LLVMGetNamedFunction(e->module, name);
-    if (!fn) fn = LLVMAddFunction(e->module, name, signature);
-    LLVMValueRef args[] = {vp__stages_reduce_kernel(e), g->levels, g->states,
+    LLVMValueRef fn = LLVMAddFunction(e->module, name, signature);
+    LLVMValueRef args[] = {vp__stages_reduce_kernel(e), g->levels, state,
                            vp__emit_int(e, g->n), count};
     return LLVMBuildCall2(e->builder, signature, fn, args, 5, "");
 }
 
-/* How many blocks n elements are. */
-static LLVMValueRef blocks_of(vp__emitter *e, LLVMValueRef n) {
-    LLVMBuilderRef b = e->builder;
-    LLVMValueRef more = LLVMBuildAdd(b, n, vp__emit_int(e, VP__REDUCE_BLOCK - 1), "");
-    return LLVMBuildUDiv(b, more, vp__emit_int(e, VP__REDUCE_BLOCK), "");
-}
-
-/* Merges the states of all blocks that wait into the first, row by row, and adds it to the
- * counter. */
-static void push_states(vp__emitter *e, const vp__row_group *g, LLVMValueRef count) {
-    LLVMValueRef all[VP__TREE_BLOCKS], states[VP__TREE_BLOCKS];
+/* Merges the states of a batch into the first, row by row. */
+static void merge_batch(vp__emitter *e, const vp__row_group *g, LLVMValueRef states) {
+    LLVMValueRef all[VP__TREE_BLOCKS], of[VP__TREE_BLOCKS];
     for (int i = 0; i < VP__TREE_BLOCKS; i++)
-        states[i] = vector_at(e, g->states, vp__emit_int(e, (int64_t)i * g->n));
+        of[i] = vector_at(e, states, vp__emit_int(e, (int64_t)i * g->n));
     vp__loop row;
     vp__loop_begin(e, &row, vp__emit_zero(e), vp__emit_int(e, g->n), 1, 0, NULL);
-    for (int i = 0; i < VP__TREE_BLOCKS; i++) all[i] = load_vector(e, states[i], row.i);
+    for (int i = 0; i < VP__TREE_BLOCKS; i++) all[i] = load_vector(e, of[i], row.i);
     for (int step = 1; step < VP__TREE_BLOCKS; step *= 2)
         for (int i = 0; i < VP__TREE_BLOCKS; i += 2 * step)
             all[i] = vp__fold(e, all[i], all[i + step]);
-    LLVMBuildStore(e->builder, all[0], vector_at(e, g->states, row.i));
+    LLVMBuildStore(e->builder, all[0], vector_at(e, states, row.i));
     vp__loop_end(e, &row, NULL);
-    call_tree(e, g, "vp__tree_add", LLVMVoidTypeInContext(e->context), count);
 }
 
-/* The states of rows of n elements, row by row. VP__TREE_BLOCKS blocks are done in a loop of
- * their own, so that what they have in registers is not lost to the call after them. */
-static LLVMValueRef group_tree(vp__emitter *e, const vp__row_group *g, LLVMValueRef n) {
-    enum { BATCH = VP__TREE_BLOCKS * VP__REDUCE_BLOCK };
-    _Static_assert(BATCH == (int)VP__EMIT_BLOCK, "base kernels are called for a batch");
-    LLVMBuilderRef b = e->builder;
-    LLVMValueRef zero = vp__emit_zero(e), one = vp__emit_int(e, 1);
-    vp__loop batch, block;
-    vp__branch full, several;
-    vp__loop_begin(e, &batch, zero, n, BATCH, 0, NULL);
-    LLVMValueRef last =
-        LLVMBuildAdd(b, batch.i, vp__emit_int(e, BATCH - VP__REDUCE_BLOCK), "");
-    LLVMValueRef to = vp__emit_least(e, LLVMBuildAdd(b, batch.i, batch.step, ""), n);
-    if (vp__emit_has_calls(e)) vp__emit_stages(e, g->at[0], batch.i, to);
-    vp__loop_begin(e, &block, batch.i, to, VP__REDUCE_BLOCK, 1, &g->states);
-    LLVMValueRef states = block.carried[0];
-    LLVMValueRef after = LLVMBuildAdd(b, block.i, block.step, "");
-    group_some(e, g, block.i, vp__emit_least(e, after, to), states);
-    LLVMValueRef next = vector_at(e, states, vp__emit_int(e, g->n));
+static void call_stages(vp__emitter *e, const vp__row_group *g, LLVMValueRef from,
+                        LLVMValueRef to) {
+    vp__pass pass;
+    vp__pass_begin(e, &pass);
+    do {
+        vp__emit_stages(e, g->at[0], from, to);
+    } while (vp__pass_end(e, &pass));
+}
+
+enum { BATCH = VP__TREE_BLOCKS * VP__REDUCE_BLOCK };
+_Static_assert(BATCH == (int)VP__EMIT_BLOCK, "base kernels are called for a batch");
+
+/* The states of the blocks of a batch. They are done in a loop of their own, so that what
+ * they have in registers is not lost to the call after them. */
+static void batch_states(vp__emitter *e, const vp__row_group *g, LLVMValueRef from,
+                         LLVMValueRef to, LLVMValueRef states) {
+    if (vp__emit_has_calls(e)) call_stages(e, g, from, to);
+    vp__loop block;
+    vp__loop_begin(e, &block, from, to, VP__REDUCE_BLOCK, 1, &states);
+    LLVMValueRef end = LLVMBuildAdd(e->builder, block.i, block.step, "");
+    group_some(e, g, block.i, vp__emit_least(e, end, to), block.carried[0]);
+    LLVMValueRef next = vector_at(e, block.carried[0], vp__emit_int(e, g->n));
     vp__loop_end(e, &block, &next);
-    vp__branch_begin(e, &full, vp__emit_less(e, last, n));
-    push_states(e, g, blocks_of(e, batch.i));
-    vp__branch_end(e, &full, 0, NULL, NULL);
-    vp__loop_end(e, &batch, NULL);
-    LLVMValueRef count = blocks_of(e, n);
-    vp__branch_begin(e, &several, vp__emit_less(e, one, count));
+}
+
+/* The states of rows of n elements, row by row: in g->last, or where the tree has them. */
+static LLVMValueRef group_tree(vp__emitter *e, const vp__row_group *g, LLVMValueRef n) {
+    LLVMBuilderRef b = e->builder;
     LLVMTypeRef pointer = LLVMPointerTypeInContext(e->context, 0);
-    LLVMValueRef all = call_tree(e, g, "vp__tree_end", pointer, count);
-    vp__branch_end(e, &several, 1, &all, &g->states);
+    LLVMValueRef zero = vp__emit_zero(e), one = vp__emit_int(e, 1);
+    vp__loop batch;
+    vp__branch blocks, more, several;
+    vp__loop_begin(e, &batch, zero, n, BATCH, 1, &zero);
+    LLVMValueRef count = batch.carried[0];
+    LLVMValueRef end = LLVMBuildAdd(b, batch.i, batch.step, "");
+    LLVMValueRef is_not_last = vp__emit_less(e, end, n);
+    LLVMValueRef states = LLVMBuildSelect(b, is_not_last, g->states, g->last, "");
+    batch_states(e, g, batch.i, vp__emit_least(e, end, n), states);
+    vp__branch_begin(e, &blocks, vp__emit_less(e, vp__emit_int(e, VP__REDUCE_BLOCK), n));
+    merge_batch(e, g, states);
+    vp__branch_end(e, &blocks, 0, NULL, NULL);
+    vp__branch_begin(e, &more, is_not_last);
+    call_tree(e, g, "vp__tree_add", LLVMVoidTypeInContext(e->context), states, count);
+    vp__branch_end(e, &more, 0, NULL, NULL);
+    LLVMValueRef next = LLVMBuildAdd(b, count, one, "");
+    vp__loop_end(e, &batch, &next);
+    count = LLVMBuildSub(b, batch.carried[0], one, "");
+    vp__branch_begin(e, &several, vp__emit_less(e, zero, count));
+    LLVMValueRef all = call_tree(e, g, "vp__tree_end", pointer, g->last, count);
+    vp__branch_end(e, &several, 1, &all, &g->last);
     return all;
+}
+
+/* A batch of states that change nothing. */
+static LLVMValueRef new_batch(vp__emitter *e, int rows) {
+    const int n = rows * VP__TREE_BLOCKS;
+    LLVMTypeRef vector = vp__emit_vector(e, e->ir->reduce_type);
+    LLVMValueRef states = vp__emit_slot(e, LLVMArrayType2(vector, (unsigned)n));
+    vp__loop i;
+    vp__loop_begin(e, &i, vp__emit_zero(e), vp__emit_int(e, n), 1, 0, NULL);
+    LLVMBuildStore(e->builder, vp__fold_identity(e), vector_at(e, states, i.i));
+    vp__loop_end(e, &i, NULL);
+    return states;
 }
 
 /* Reduces all rows and stores what comes out. */
 static void group_reduce(vp__emitter *e, const vp__row_group *g, LLVMValueRef n,
                          bool finish) {
     LLVMValueRef at[VP__KERNEL_LEAVES + 1], zero = vp__emit_zero(e), states = g->states;
-    if (vp__emit_is_tree(e->ir) && (vp__emit_has_calls(e) || !is_one_block(n)))
+    if (g->levels)
         states = group_tree(e, g, n);
     else
         group_some(e, g, zero, n, states);
@@ -267,8 +301,11 @@ static void emit_groups(vp__emitter *e, const vp__operands *o, int rows, int pla
     if (g.n > 1) g.one = hidden_one(e);
     g.states =
         vp__emit_slot(e, LLVMArrayType2(vector, (unsigned)(VP__TREE_BLOCKS * g.n)));
-    g.levels =
-        vp__emit_slot(e, LLVMArrayType2(vector, (unsigned)(VP__TREE_LEVELS * g.n)));
+    if (vp__emit_is_tree(e->ir) && (vp__emit_has_calls(e) || !is_one_block(o->x))) {
+        g.last = new_batch(e, g.n);
+        g.levels =
+            vp__emit_slot(e, LLVMArrayType2(vector, (unsigned)(VP__TREE_LEVELS * g.n)));
+    }
     g.last_z = LLVMBuildSub(b, o->z, vp__emit_int(e, 1), "");
     g.last_y = LLVMBuildSub(b, o->y, vp__emit_int(e, 1), "");
     vp__loop z, y;
@@ -319,7 +356,11 @@ void vp__emit_rows(vp__emitter *e, const vp__operands *o, bool finish) {
     LLVMValueRef at[VP__KERNEL_LEAVES + 1];
     vp__loop z, y;
     vp__rows_begin(e, o, &z, &y, at);
-    vp__fold_store(e, vp__fold_free(e, at, o->x), at[e->ir->nleaves], finish);
+    vp__pass pass;
+    vp__pass_begin(e, &pass);
+    do {
+        vp__fold_store(e, vp__fold_free(e, at, o->x), at[e->ir->nleaves], finish);
+    } while (vp__pass_end(e, &pass));
     vp__loop_end(e, &y, NULL);
     vp__loop_end(e, &z, NULL);
 }

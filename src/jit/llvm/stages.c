@@ -4,10 +4,11 @@
 
 #include "jit/llvm/emit.h"
 
-/* A base kernel's work that is written out. */
+/* A base kernel's work that is written out, or would be. */
 static bool is_sin(const vp__emitter *e, int i) {
     const vp__ir_instr *in = &e->ir->instr[i];
-    return e->own_sin && in->op == VP__IR_base1 && in->imm == VP__OP_sin * 256 + VP_F64;
+    return (e->own_sin || e->again) && in->op == VP__IR_base1 &&
+           in->imm == VP__OP_sin * 256 + VP_F64;
 }
 
 bool vp__stages_have_sin(const vp__emitter *e) {
@@ -19,6 +20,50 @@ bool vp__stages_have_sin(const vp__emitter *e) {
 static bool is_call(const vp__emitter *e, int i) {
     const int op = e->ir->instr[i].op;
     return op >= VP__IR_base1 && op <= VP__IR_base3 && !is_sin(e, i);
+}
+
+static const char *const row_name[VP__NOPS] = {
+#define VP_OP(id, arity, rule, result, cycles, numpy, doc) #id,
+#define VP_REDUCE(id, rule, result, cycles, numpy, doc) #id,
+#include "ops/ops.def"
+};
+
+LLVMValueRef vp__stages_reduce_kernel(vp__emitter *e) {
+    char name[100];
+    snprintf(name, sizeof name, VP__REDUCE_SYMBOL, row_name[e->ir->reduce],
+             vp__dtype[e->ir->reduce_type].name);
+    LLVMValueRef kernel = LLVMGetNamedGlobal(e->module, name);
+    if (kernel) return kernel;
+    return LLVMAddGlobal(e->module, LLVMInt8TypeInContext(e->context), name);
+}
+
+/* Calls the base kernel of an instruction for n elements. */
+static void call_base(vp__emitter *e, const vp__ir_instr *in, LLVMValueRef out,
+                      const LLVMValueRef *from, LLVMValueRef n) {
+    char name[100];
+    snprintf(name, sizeof name, VP__BASE_SYMBOL, row_name[in->imm / 256],
+             vp__dtype[in->imm % 256].name);
+    LLVMTypeRef ptr = LLVMPointerTypeInContext(e->context, 0);
+    LLVMTypeRef params[] = {ptr, ptr, ptr, ptr, LLVMInt64TypeInContext(e->context)};
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->context), params, 5, 0);
+    LLVMValueRef fn = LLVMGetNamedFunction(e->module, name), none = LLVMConstNull(ptr);
+    LLVMValueRef args[5] = {out, none, none, none, n};
+    for (int i = 0; i < vp__ir_arity(in->op); i++) args[1 + i] = from[i];
+    if (!fn) fn = LLVMAddFunction(e->module, name, type);
+    LLVMBuildCall2(e->builder, type, fn, args, 5, "");
+}
+
+/* The sine of one vector: seldom run, and less to compile than stages of its own. */
+static LLVMValueRef sin_by_call(vp__emitter *e, const vp__ir_instr *in, LLVMValueRef x) {
+    LLVMValueRef slot = vp__emit_slot(e, LLVMTypeOf(x));
+    LLVMBuildStore(e->builder, x, slot);
+    call_base(e, in, slot, &slot, vp__emit_int(e, e->width));
+    return LLVMBuildLoad2(e->builder, LLVMTypeOf(x), slot, "");
+}
+
+static LLVMValueRef sin_value(vp__emitter *e, const vp__ir_instr *in) {
+    LLVMValueRef x = vp__emit_value(e, in->arg[0]).re;
+    return e->again ? sin_by_call(e, in, x) : vp__emit_sin(e, x);
 }
 
 /* Where the vector at hand is in a value's block. */
@@ -65,8 +110,7 @@ vp__lanes vp__emit_value(vp__emitter *e, int i) {
     else if (is_call(e, i))
         e->value[i] = vp__emit_load(e, in->type, in_block(e, i), NULL);
     else if (is_sin(e, i))
-        e->value[i] =
-            (vp__lanes){vp__emit_sin(e, vp__emit_value(e, in->arg[0]).re), NULL};
+        e->value[i].re = sin_value(e, in);
     else
         e->value[i] = vp__emit_instr(e, in);
     return e->value[i];
@@ -158,48 +202,17 @@ void vp__stages_store(vp__emitter *e, int stage) {
     }
 }
 
-static const char *const row_name[VP__NOPS] = {
-#define VP_OP(id, arity, rule, result, cycles, numpy, doc) #id,
-#define VP_REDUCE(id, rule, result, cycles, numpy, doc) #id,
-#include "ops/ops.def"
-};
-
-static LLVMValueRef base_kernel(vp__emitter *e, const vp__ir_instr *in,
-                                LLVMTypeRef signature) {
-    char name[100];
-    snprintf(name, sizeof name, VP__BASE_SYMBOL, row_name[in->imm / 256],
-             vp__dtype[in->imm % 256].name);
-    LLVMValueRef fn = LLVMGetNamedFunction(e->module, name);
-    return fn ? fn : LLVMAddFunction(e->module, name, signature);
-}
-
-LLVMValueRef vp__stages_reduce_kernel(vp__emitter *e) {
-    char name[100];
-    snprintf(name, sizeof name, VP__REDUCE_SYMBOL, row_name[e->ir->reduce],
-             vp__dtype[e->ir->reduce_type].name);
-    LLVMValueRef kernel = LLVMGetNamedGlobal(e->module, name);
-    if (kernel) return kernel;
-    return LLVMAddGlobal(e->module, LLVMInt8TypeInContext(e->context), name);
-}
-
 void vp__stages_call(vp__emitter *e, int stage, const LLVMValueRef *at, LLVMValueRef x,
                      LLVMValueRef n) {
-    LLVMTypeRef ptr = LLVMPointerTypeInContext(e->context, 0);
-    LLVMTypeRef params[] = {ptr, ptr, ptr, ptr, LLVMInt64TypeInContext(e->context)};
-    LLVMTypeRef signature =
-        LLVMFunctionType(LLVMVoidTypeInContext(e->context), params, 5, 0);
     for (int i = e->ir->nleaves; i < e->ir->n; i++) {
         const vp__ir_instr *in = &e->ir->instr[i];
         if (!is_call(e, i) || e->stage[i] != stage + 1) continue;
         if (!e->buffer[i]) e->buffer[i] = new_buffer(e, in->type);
-        LLVMValueRef args[5] = {e->buffer[i], LLVMConstNull(ptr), LLVMConstNull(ptr),
-                                LLVMConstNull(ptr), n};
+        LLVMValueRef from[3];
         for (int a = 0; a < vp__ir_arity(in->op); a++) {
-            const int from = in->arg[a];
-            const int size = vp__dtype[e->ir->instr[from].type].size;
-            args[1 + a] = is_in_place(e, from) ? vp__emit_nth(e, at[from], x, size)
-                                               : e->buffer[from];
+            const int k = in->arg[a], size = vp__dtype[e->ir->instr[k].type].size;
+            from[a] = is_in_place(e, k) ? vp__emit_nth(e, at[k], x, size) : e->buffer[k];
         }
-        LLVMBuildCall2(e->builder, signature, base_kernel(e, in, signature), args, 5, "");
+        call_base(e, in, e->buffer[i], from, n);
     }
 }
