@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sines that reductions have written out in native code, against those that base kernels
+ * make: the bits are the same, whether all arguments are ordinary, or some must be done
+ * again.
+ */
+#include <string.h>
+
+#include "tests/jit_support.h"
+#include "tests/net_support.h"
+
+enum { ROWS = 12, COLUMNS = 1500, RESULTS = 3 * ROWS + 2 };
+
+/* Reductions of y, which is sin(x) or named, into numbers. */
+#define REDUCE(y, results)                                                               \
+    do {                                                                                 \
+        const size_t row = ROWS * sizeof(double);                                        \
+        VP_CHECK_OK(vp_read(vp_sum(y, 1), results, row));                                \
+        VP_CHECK_OK(vp_read(vp_max(y, 1), results + ROWS, row));                         \
+        VP_CHECK_OK(vp_read(vp_sum(vp_exp(y), 1), results + 2 * ROWS, row));             \
+        VP_CHECK_OK(vp_item(vp_sum(y), results + 3 * ROWS));                             \
+        VP_CHECK_OK(vp_item(vp_count_nonzero(vp_gt(y, 0.5)), results + 3 * ROWS + 1));   \
+    } while (0)
+
+static void check(const double *argument) {
+    double fused[RESULTS], named[RESULTS];
+    vp_scope s = vp_begin();
+    vp_array x = vp_let(vp_from(VP_F64, vp_shape(ROWS, COLUMNS), argument));
+    vp_array y = vp_let(vp_sin(x));
+    REDUCE(vp_sin(x), fused);
+    REDUCE(y, named);
+    VP_CHECK_EQ(memcmp(fused, named, sizeof fused), 0);
+    vp_end(s);
+}
+
+VP_TEST(doubtful_sines_are_done_again) {
+    need_compiler();
+    use("native", "off");
+    static double x[ROWS * COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++) x[i] = 0.37 * i - 999;
+    check(x);
+    x[3 * COLUMNS + 700] = 1e300;
+    check(x);
+    x[5 * COLUMNS + COLUMNS - 1] = -1e17; /* among those that do not fill a vector */
+    check(x);
+    x[3 * COLUMNS + 700] = 1;
+    check(x);
+    x[0] = __builtin_nan("");
+    x[ROWS * COLUMNS - 1] = __builtin_inf();
+    check(x);
+    for (int i = 0; i < ROWS * COLUMNS; i++) x[i] = 1e20 * (i + 1);
+    check(x);
+}
