@@ -193,7 +193,8 @@ def fixed_addresses(s):
 def clang(s):
     """Everything compiles with clang too, without a warning, and passes the C tests."""
     if s.build("build-clang", compiler="clang"):
-        s.suite("build-clang")
+        # The long ones have had their time above.
+        s.suite("build-clang", env={"VP_TEST_SLOWDOWN": "4"})
 
 
 def header(s):

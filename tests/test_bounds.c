@@ -34,7 +34,7 @@ static vp_expr some(vp_array x, int64_t n, int64_t first, int64_t step) {
 /* Of a million iterations in all; in slow builds fewer, but enough to meet the limit. */
 static int rounds(void) {
     const int fewer = MILLION / ROUND / vp__test_slowdown();
-    return fewer < 50 ? 50 : fewer;
+    return fewer < 20 ? 20 : fewer;
 }
 
 /* What is kept, by the processor itself and in arrays, whose logs may still list some

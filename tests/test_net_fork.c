@@ -420,21 +420,23 @@ static void fork_while_others_issue(int others, int forks) {
     VP_CHECK_EQ(VP_STAT(in_flight), 0);
 }
 
+static int fewer(int forks) { return vp__test_slowdown() > 1 ? forks / 3 : forks; }
+
 VP_TEST_TIMEOUT(forks_while_another_thread_issues, 120) {
     threads_where_children_may(2);
-    fork_while_others_issue(1, 200);
+    fork_while_others_issue(1, fewer(200));
 }
 
 VP_TEST_TIMEOUT(forks_while_several_threads_issue, 120) {
     threads_where_children_may(4);
-    fork_while_others_issue(3, 60);
+    fork_while_others_issue(3, fewer(60));
 }
 
 /* Nothing runs at once on its issuer. */
 VP_TEST_TIMEOUT(forks_while_another_thread_hands_over, 120) {
     threads_where_children_may(2);
     setenv("VP_INLINE", "0", 1);
-    fork_while_others_issue(1, 60);
+    fork_while_others_issue(1, fewer(60));
 }
 
 /* As where the system cannot put a barrier into other threads. */
@@ -442,7 +444,7 @@ VP_TEST_TIMEOUT(forks_where_threads_have_barriers, 120) {
     threads_where_children_may(2);
     vp__net_init();
     atomic_fetch_or(&vp__forking, VP__FORK_NO_BARRIER);
-    fork_while_others_issue(1, 60);
+    fork_while_others_issue(1, fewer(60));
 }
 
 static void *fork_often(void *arg) {

@@ -440,7 +440,7 @@ VP_TEST_TIMEOUT(a_lack_of_memory_is_an_error_on_threads, 120) {
     vp__test_threads(3);
     vp__tuning.piece_ns = 100;
     vp__tuning.flat_grain = 64;
-    check_injection(3000, vp__test_slowdown() > 1 ? 11 : 2);
+    check_injection(3000, vp__test_slowdown() > 1 ? 29 : 2);
 }
 
 /* A thread that has no memory for its own tables, of expressions or of names. */
