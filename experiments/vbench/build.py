@@ -8,6 +8,7 @@ What cannot be had is a Missing with a sentence that says so; the series is left
 import functools
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -140,6 +141,9 @@ def package_version(python, package):
 
 
 def first_error(text, series):
+    library = re.search(r"cannot find -l(\w+)", text)
+    if library:
+        return f"lib{library[1]} is not installed"
     for line in text.splitlines():
         if "rror" in line or "cannot find" in line:
             return f"it does not compile here: {line.strip()}"

@@ -156,7 +156,9 @@ FFT = Experiment(
     tolerance=1e-9,
     series=tuple(vproc_series("fft")
                  + [Series("fftw-threads", "c", "fft", GCC + FAST + OPENMP,
-                           libraries=("-lfftw3_threads", "-lfftw3"))]
+                           libraries=("-lfftw3_threads", "-lfftw3")),
+                    # MKL offers its transforms as FFTW's functions, too.
+                    Series("mkl", "c", "fft", GCC + FAST + OPENMP, libraries=("-lmkl_rt",))]
                  + python_series("fft", "numpy", "jax")),
 )
 

@@ -153,6 +153,8 @@ def environment_for(series, caches):
     """What the series' process finds in its environment. Each has a folder of its own for
     compiled kernels."""
     found = {k: v for k, v in os.environ.items() if not k.startswith("VP_") or k == "VP_THREADS"}
+    # MKL's threads are the ones that the rest of the program uses.
+    found.setdefault("MKL_THREADING_LAYER", "GNU")
     if "VP_THREADS" in found:
         found.setdefault("OMP_NUM_THREADS", found["VP_THREADS"])
         found.setdefault("NUMBA_NUM_THREADS", found["VP_THREADS"])

@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments"))
-from vbench import catalogue, parts, tracefile, where
+from vbench import build, catalogue, parts, tracefile, where
 from vbench.measure import differs
 
 BUILD = Path(sys.argv[1]).resolve()
@@ -181,6 +181,8 @@ def check_peers():
         for one in (a1, a3):
             peers = {s["name"]: s["checked"] for s in one["series"]}
             check(f"{one['experiment']}: c is right", peers.get("c") is True, str(one["left_out"]))
+        missing = build.first_error("ld: cannot find -lmkl_rt: No such file", None)
+        check("a library that is not there", missing == "libmkl_rt is not installed", missing)
         check("what is not compared", {s["name"]: s["checked"] for s in a3["series"]}
               ["c-openmp-invalid"] is False, out)
 
