@@ -316,7 +316,7 @@ int main(int argc, char **argv) {
     }
     report("all cores busy: an evaluation", busy_ms[0], "ms", 0);
     report("  one in twenty takes longer than, in parts of that", busy_ms[3], "", 0);
-    report("  while 17 kernels are compiled", busy_ms[1], "", 0);
+    report("  while all the kernels above are compiled", busy_ms[1], "", 0);
     report("    one in twenty", busy_ms[4], "", 0);
     report("  until all of these are there", busy_ms[2], "ms", 0);
     snprintf(command, sizeof command, "rm -rf '%s'", folder);

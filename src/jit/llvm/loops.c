@@ -377,9 +377,10 @@ static void emit_form(vp__emitter *e, const vp__operands *o) {
 
 /* Sines are written out where everything can be done again if that does not do: what a
  * reduction writes is not what it reads. */
-static bool may_write_sines(const vp__emitter *e) {
+static bool writes_sines(const vp__emitter *e) {
     const int kind = e->form->kind;
-    return e->target->own_sin && (kind == VP__FORM_ROWS || kind == VP__FORM_CHUNK);
+    return e->target->own_sin && (kind == VP__FORM_ROWS || kind == VP__FORM_CHUNK) &&
+           vp__stages_have_sin(e);
 }
 
 static void emit_passes(vp__emitter *e, const vp__operands *o) {
@@ -431,8 +432,7 @@ void vp__emit_kernel(vp__emitter *e) {
     LLVMPositionBuilderAtEnd(e->builder, first);
     vp__operands o;
     load_operands(e, &o);
-    e->own_sin = may_write_sines(e);
-    e->own_sin = vp__stages_have_sin(e);
+    e->own_sin = writes_sines(e);
     if (e->own_sin)
         emit_passes(e, &o);
     else

@@ -315,8 +315,7 @@ static void lane_rows(vp__emitter *e, const vp__operands *o, LLVMValueRef y, int
             mask = vp__emit_mask_below(e, LLVMBuildSub(b, o->x, whole, ""));
         }
         LLVMValueRef at = part == 0 ? x.i : whole, value[VP__TOGETHER];
-        LLVMValueRef bytes = vp__emit_times(e, at, vp__emit_int(e, vp__dtype[type].size));
-        LLVMValueRef home = vp__emit_moved(e, state, bytes);
+        LLVMValueRef home = vp__emit_nth(e, state, at, vp__dtype[type].size);
         LLVMValueRef v = vp__emit_load(e, type, home, mask).re;
         vp__group_values(e, &g, at, mask, value);
         for (int j = 0; j < n; j++) v = vp__fold(e, v, value[j]);

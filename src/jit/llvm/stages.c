@@ -4,22 +4,24 @@
 
 #include "jit/llvm/emit.h"
 
-/* A base kernel's work that is written out, or would be. */
-static bool is_sin(const vp__emitter *e, int i) {
-    const vp__ir_instr *in = &e->ir->instr[i];
-    return (e->own_sin || e->again) && in->op == VP__IR_base1 &&
-           in->imm == VP__OP_sin * 256 + VP_F64;
+static bool is_sine_row(const vp__ir_instr *in) {
+    return in->op == VP__IR_base1 && in->imm == VP__OP_sin * 256 + VP_F64;
 }
 
 bool vp__stages_have_sin(const vp__emitter *e) {
     for (int i = e->ir->nleaves; i < e->ir->n; i++)
-        if (is_sin(e, i)) return true;
+        if (is_sine_row(&e->ir->instr[i])) return true;
     return false;
+}
+
+/* A base kernel's work that is written out, or would be. */
+static bool is_own_sine(const vp__emitter *e, int i) {
+    return (e->own_sin || e->again) && is_sine_row(&e->ir->instr[i]);
 }
 
 static bool is_call(const vp__emitter *e, int i) {
     const int op = e->ir->instr[i].op;
-    return op >= VP__IR_base1 && op <= VP__IR_base3 && !is_sin(e, i);
+    return op >= VP__IR_base1 && op <= VP__IR_base3 && !is_own_sine(e, i);
 }
 
 static const char *const row_name[VP__NOPS] = {
@@ -109,7 +111,7 @@ vp__lanes vp__emit_value(vp__emitter *e, int i) {
         e->value[i] = leaf_value(e, i);
     else if (is_call(e, i))
         e->value[i] = vp__emit_load(e, in->type, in_block(e, i), NULL);
-    else if (is_sin(e, i))
+    else if (is_own_sine(e, i))
         e->value[i].re = sin_value(e, in);
     else
         e->value[i] = vp__emit_instr(e, in);
