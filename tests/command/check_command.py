@@ -115,6 +115,18 @@ KEYS = {"name", "best_ms", "median_ms", "first_ms", "time_to_plateau_ms", "issue
         "samples", "checked", "kernels", "elements"}
 
 
+def check_debug():
+    """VP_DEBUG shows what is compiled, and what became of it."""
+    if not json.loads(vproc("info", "--json")[1])["compiler"]:
+        return
+    done = subprocess.run([BUILD / "experiments" / "vproc-a2"], text=True,
+                          input="prepare 40\nsample 1\n", capture_output=True,
+                          env={**os.environ, "VP_DEBUG": "ir,asm", "VP_JIT": "native",
+                               "VP_CACHE": "off"})
+    check("VP_DEBUG=ir", "\nreduce sum float64" in done.stderr, done.stderr[:500])
+    check("VP_DEBUG=asm", "\nvp_kernel:" in done.stderr, done.stderr[:500])
+
+
 STAGES = {"vproc-base", "vproc-native", "vproc-specialised"}
 
 
@@ -217,6 +229,7 @@ def check_arithmetic():
 check_mistakes()
 check_info()
 check_kernels()
+check_debug()
 check_arithmetic()
 check_catalogue()
 check_bench()
