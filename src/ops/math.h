@@ -7,10 +7,10 @@
  * that takes one whole vector and gives one; math.inc runs it over blocks.
  *
  *   MVEC   libmvec's, on x86 with a glibc that has it; elsewhere libm's, one at a time
- *   OWN    ours on AVX-512 (math_avx512.h), where libmvec's is slower than NumPy's; MVEC
- *          on other instruction sets
+ *   OWN    ours on AVX-512 (math_avx512.h, math_f32_avx512.h), where libmvec's is slower
+ *          than NumPy's or SLEEF's; MVEC on other instruction sets
  *   FUSED  ours where there is fused multiply-add, that is on AVX-512 and AVX2
- *          (math_trig.h); MVEC on baseline
+ *          (math_trig.h, math_arc.h, math_root.h); MVEC on baseline
  *
  * Sources of accurate mode, lane by lane: LIBM libm's function of double, where that is
  * good to 1 unit in the last place everywhere; LONG its function of long double; float32
@@ -42,20 +42,20 @@
 /* clang-format off */
 /*    function, sources: 64, 32, accurate; bounds: 64, 32, accurate 64, 32 */
 #define VP__MATH_UNARY(F)                                                                \
-    F(cbrt,  MVEC,  MVEC,  LONG, 2.9, 3.1, 0.55, 0.55)                                   \
-    F(exp,   OWN,   MVEC,  LIBM, 3,   3.1, 0.55, 0.55)                                   \
-    F(exp2,  MVEC,  MVEC,  LIBM, 1.8, 1.2, 0.55, 0.55)                                   \
+    F(cbrt,  MVEC,  FUSED, LONG, 2.9, 3.1, 0.55, 0.55)                                   \
+    F(exp,   OWN,   OWN,   LIBM, 3,   3.1, 0.55, 0.55)                                   \
+    F(exp2,  MVEC,  OWN,   LIBM, 1.8, 1.2, 0.55, 0.55)                                   \
     F(expm1, MVEC,  MVEC,  LONG, 3.1, 2.3, 0.55, 0.55)                                   \
-    F(log,   OWN,   MVEC,  LIBM, 1.7, 4,   0.55, 0.55)                                   \
+    F(log,   OWN,   OWN,   LIBM, 1.7, 4,   0.55, 0.55)                                   \
     F(log1p, MVEC,  MVEC,  LONG, 2,   2,   0.55, 0.55)                                   \
     F(log2,  MVEC,  MVEC,  LIBM, 1.9, 2.2, 0.55, 0.55)                                   \
     F(log10, MVEC,  MVEC,  LONG, 2,   3.4, 0.55, 0.55)                                   \
     F(sin,   FUSED, FUSED, LIBM, 3.4, 2.2, 0.55, 0.55)                                   \
     F(cos,   FUSED, FUSED, LIBM, 3.6, 2.2, 0.6,  0.55)                                   \
-    F(tan,   MVEC,  MVEC,  LIBM, 3.5, 3.5, 0.75, 0.55)                                   \
-    F(asin,  MVEC,  MVEC,  LIBM, 2.8, 3.2, 0.55, 0.55)                                   \
-    F(acos,  MVEC,  MVEC,  LIBM, 2,   2.4, 0.55, 0.55)                                   \
-    F(atan,  MVEC,  MVEC,  LIBM, 2.6, 2.3, 0.55, 0.55)                                   \
+    F(tan,   MVEC,  OWN,   LIBM, 3.5, 3.5, 0.75, 0.55)                                   \
+    F(asin,  FUSED, FUSED, LIBM, 2.8, 3.2, 0.55, 0.55)                                   \
+    F(acos,  FUSED, FUSED, LIBM, 2,   2.4, 0.55, 0.55)                                   \
+    F(atan,  MVEC,  OWN,   LIBM, 2.6, 2.3, 0.55, 0.55)                                   \
     F(sinh,  OWN,   MVEC,  LONG, 2.7, 2.1, 0.55, 0.55)                                   \
     F(cosh,  MVEC,  MVEC,  LONG, 2.1, 2.1, 0.55, 0.55)                                   \
     F(tanh,  OWN,   OWN,   LONG, 3,   2.5, 0.55, 0.55)                                   \
@@ -64,8 +64,8 @@
     F(atanh, MVEC,  MVEC,  LONG, 2.2, 2.1, 0.55, 0.55)
 #define VP__MATH_BINARY(F)                                                               \
     F(pow,   OWN,   OWN,   LIBM, 1.7, 1.9, 0.55, 0.55)                                   \
-    F(atan2, MVEC,  MVEC,  LIBM, 2.3, 3.3, 0.55, 0.55)                                   \
-    F(hypot, MVEC,  MVEC,  LIBM, 2.1, 1.5, 0.8,  0.55)
+    F(atan2, MVEC,  OWN,   LIBM, 2.3, 3.3, 0.55, 0.55)                                   \
+    F(hypot, MVEC,  FUSED, LIBM, 2.1, 1.5, 0.8,  0.55)
 /*    row of ops.def, bounds: 128, 64, accurate 128, 64 */
 #define VP__MATH_COMPLEX(F)                                                              \
     F(abs,     1.4, 0.6, 0.6,  0.55)                                                     \

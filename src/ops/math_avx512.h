@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Our own math functions for AVX-512, where libmvec's are slower than NumPy's. Each takes
- * and gives one whole vector and handles every value; lanes do not influence each other.
+ * Our own math functions of float64 for AVX-512, where libmvec's are slower than others.
+ * Each takes and gives one whole vector and handles every value; lanes do not influence
+ * each other.
  *
  * Method. exp: x = (n/16) ln 2 + r, so exp(x) = 2^floor(n/16) * 2^((n mod 16)/16) *
  * exp(r), with the sixteenths of 2 in two registers (one permute looks up eight of them)
@@ -18,10 +19,8 @@
 #include <string.h>
 
 typedef __m512d vp__v8;
-typedef __m512 vp__v16;
 
 #define VP__D(x) _mm512_set1_pd(x)
-#define VP__S(x) _mm512_set1_ps(x)
 
 /* 2^(j/16), rounded, and what the rounding left. */
 static const double vp__exp_high[16] = {
@@ -183,84 +182,6 @@ static inline vp__v8 vp__own_log(vp__v8 x) {
         _mm512_fmadd_pd(k, VP__D(0x1.cf79abc9e3b3ap-40),
                         _mm512_mul_pd(r2, _mm512_fmadd_pd(r, q, VP__D(-0.5))));
     return _mm512_add_pd(high, _mm512_add_pd(r, low));
-}
-
-static inline vp__v16 vp__own_tanhf(vp__v16 x) {
-    const vp__v16 a = _mm512_abs_ps(x), whole = VP__S(0x1.8p23f);
-    const vp__v16 y = _mm512_min_ps(VP__S(20), _mm512_add_ps(a, a));
-    const vp__v16 n =
-        _mm512_sub_ps(_mm512_fmadd_ps(y, VP__S(0x1.715476p+0f), whole), whole);
-    const vp__v16 r = _mm512_fnmadd_ps(n, VP__S(0x1.62e430p-1f), y);
-    const vp__v16 r2 = _mm512_mul_ps(r, r);
-    vp__v16 p =
-        _mm512_fmadd_ps(r, VP__S(0.001392617611993558f), VP__S(0.008363173074513711f));
-    p = _mm512_fmadd_ps(r, p, VP__S(0.041666554662050534f));
-    p = _mm512_fmadd_ps(r, p, VP__S(0.1666657702559799f));
-    p = _mm512_fmadd_ps(r, p, VP__S(0.5f));
-    p = _mm512_fmadd_ps(r2, p, r);
-    const vp__v16 scale = _mm512_scalef_ps(VP__S(1), n);
-    const vp__v16 e = _mm512_fmadd_ps(scale, p, _mm512_sub_ps(scale, VP__S(1)));
-    const vp__v16 t = _mm512_div_ps(e, _mm512_add_ps(e, VP__S(2)));
-    return _mm512_or_ps(t, _mm512_and_ps(x, VP__S(-0.0f)));
-}
-
-/* As vp__log_c and vp__log_ln, by five bits; c has few enough of them for r to be exact
- * in float32. */
-static const float vp__logf_c[32] = {
-    0x1.0p+0f, 0x1.e8p-1f, 0x1.d8p-1f, 0x1.dp-1f,  0x1.cp-1f,  0x1.b8p-1f, 0x1.a8p-1f,
-    0x1.ap-1f, 0x1.98p-1f, 0x1.88p-1f, 0x1.8p-1f,  0x1.78p-1f, 0x1.7p-1f,  0x1.68p-1f,
-    0x1.6p-1f, 0x1.58p-1f, 0x1.5p+0f,  0x1.48p+0f, 0x1.48p+0f, 0x1.4p+0f,  0x1.38p+0f,
-    0x1.3p+0f, 0x1.3p+0f,  0x1.28p+0f, 0x1.2p+0f,  0x1.2p+0f,  0x1.18p+0f, 0x1.1p+0f,
-    0x1.1p+0f, 0x1.08p+0f, 0x1.08p+0f, 0x1.0p+0f,
-};
-static const float vp__logf_ln[32] = {
-    0x0.0p+0f,       0x1.894aa2p-5f,  0x1.4d3116p-4f,  0x1.9335e6p-4f,  0x1.1178e8p-3f,
-    0x1.365fccp-3f,  0x1.823c16p-3f,  0x1.a93ed4p-3f,  0x1.d1038p-3f,   0x1.1178e8p-2f,
-    0x1.269622p-2f,  0x1.3c2528p-2f,  0x1.522aep-2f,   0x1.68ac84p-2f,  0x1.7fafa4p-2f,
-    0x1.973a34p-2f,  -0x1.1675cap-2f, -0x1.fb9186p-3f, -0x1.fb9186p-3f, -0x1.c8ff7cp-3f,
-    -0x1.9525aap-3f, -0x1.5ff308p-3f, -0x1.5ff308p-3f, -0x1.29553p-3f,  -0x1.e27076p-4f,
-    -0x1.e27076p-4f, -0x1.6f0d28p-4f, -0x1.f0a30cp-5f, -0x1.f0a30cp-5f, -0x1.f829bp-6f,
-    -0x1.f829bp-6f,  0x0.0p+0f,
-};
-
-static inline vp__v16 vp__lookup32(const float *table, __m512i index) {
-    return _mm512_permutex2var_ps(_mm512_loadu_ps(table), index,
-                                  _mm512_loadu_ps(table + 16));
-}
-
-/* As vp__log_split. */
-static inline vp__v16 vp__logf_split(vp__v16 x, vp__v16 *k, __m512i *index) {
-    const vp__v16 m = _mm512_getmant_ps(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_nan);
-    *k = _mm512_sub_ps(_mm512_getexp_ps(x), _mm512_getexp_ps(m));
-    *index = _mm512_srli_epi32(_mm512_castps_si512(m), 18);
-    return m;
-}
-
-/* log(1 + t + sqrt(t (t + 2))) with t = x - 1. What rounding 1 + w lost is put back into
- * the reduced argument. Where t * t could overflow, log(2 x) is all there is. */
-static inline vp__v16 vp__own_acoshf(vp__v16 x) {
-    const vp__v16 one = VP__S(1);
-    const vp__v16 t = _mm512_sub_ps(x, one);
-    const vp__v16 root = _mm512_sqrt_ps(_mm512_mul_ps(t, _mm512_add_ps(t, VP__S(2))));
-    const vp__v16 w = _mm512_add_ps(t, root), sum = _mm512_add_ps(w, one);
-    const __mmask16 large = _mm512_cmp_ps_mask(x, VP__S(0x1p30f), _CMP_GT_OQ);
-    const vp__v16 lost = _mm512_mask_sub_ps(_mm512_setzero_ps(), (__mmask16)~large, w,
-                                            _mm512_sub_ps(sum, one));
-    vp__v16 k;
-    __m512i index;
-    const vp__v16 m = vp__logf_split(_mm512_mask_mov_ps(sum, large, x), &k, &index);
-    const vp__v16 c = vp__lookup32(vp__logf_c, index);
-    const vp__v16 minus_k = _mm512_sub_ps(_mm512_setzero_ps(), k);
-    const vp__v16 r = _mm512_add_ps(_mm512_fmsub_ps(m, c, one),
-                                    _mm512_scalef_ps(_mm512_mul_ps(lost, c), minus_k));
-    vp__v16 q = _mm512_fmadd_ps(r, VP__S(0x1.9291f2p-3f), VP__S(-0x1.0015c6p-2f));
-    q = _mm512_fmadd_ps(r, q, VP__S(0x1.55559ep-2f));
-    q = _mm512_fmadd_ps(r, q, VP__S(-0.5f));
-    k = _mm512_mask_add_ps(k, large, k, one);
-    const vp__v16 high =
-        _mm512_fmadd_ps(k, VP__S(0x1.62e43p-1f), vp__lookup32(vp__logf_ln, index));
-    const vp__v16 y = _mm512_add_ps(high, _mm512_fmadd_ps(_mm512_mul_ps(r, r), q, r));
-    return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(x, one, _CMP_LT_OQ), VP__S(NAN));
 }
 
 #endif

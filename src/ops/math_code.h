@@ -48,6 +48,7 @@ VP__MATH_BINARY(VP__DECLARE)
 #if !defined VP_ACCURATE
 
 #if defined VP__LIBMVEC && defined __AVX512F__ && defined __AVX512DQ__
+#include "ops/math_f32_avx512.h"
 #include "ops/math_pow_avx512.h"
 #define VP__OWN_F64(args, fn) vp__own_##fn
 #define VP__OWN_F32(args, fn) vp__own_##fn##f
@@ -57,6 +58,8 @@ VP__MATH_BINARY(VP__DECLARE)
 #endif
 
 #if defined VP__LIBMVEC && defined __FMA__
+#include "ops/math_arc.h"
+#include "ops/math_root.h"
 #include "ops/math_trig.h"
 #define VP__FUSED_F64(args, fn) vp__own_##fn
 #define VP__FUSED_F32(args, fn) vp__own_##fn##f

@@ -22,6 +22,13 @@
     ((unsigned)_mm512_cmp_pd_mask(x, _mm512_set1_pd(limit), _CMP_NLE_UQ))
 #define VP__BEYOND_F32(x, limit)                                                         \
     ((unsigned)_mm512_cmp_ps_mask(x, _mm512_set1_ps(limit), _CMP_NLE_UQ))
+/* a where x is below y, else b. */
+#define VP__SELECT_F64(x, y, a, b)                                                       \
+    ((vp__vec_F64)_mm512_mask_mov_pd(b, _mm512_cmp_pd_mask(x, y, _CMP_LT_OQ), a))
+#define VP__SELECT_F32(x, y, a, b)                                                       \
+    ((vp__vec_F32)_mm512_mask_mov_ps(b, _mm512_cmp_ps_mask(x, y, _CMP_LT_OQ), a))
+#define VP__SQRT_F64(x) ((vp__vec_F64)_mm512_sqrt_pd(x))
+#define VP__SQRT_F32(x) ((vp__vec_F32)_mm512_sqrt_ps(x))
 /* Bit i is set where x is below y in lane i. */
 #define VP__BELOW_F64(x, y) ((unsigned)_mm512_cmp_pd_mask(x, y, _CMP_LT_OQ))
 /* z, which is 2^-12, and x y rounded down to a multiple of 2^-64; x y is 0 to 2^-12. */
@@ -39,6 +46,12 @@
     ((unsigned)_mm256_movemask_pd(_mm256_cmp_pd(x, _mm256_set1_pd(limit), _CMP_NLE_UQ)))
 #define VP__BEYOND_F32(x, limit)                                                         \
     ((unsigned)_mm256_movemask_ps(_mm256_cmp_ps(x, _mm256_set1_ps(limit), _CMP_NLE_UQ)))
+#define VP__SELECT_F64(x, y, a, b)                                                       \
+    ((vp__vec_F64)_mm256_blendv_pd(b, a, _mm256_cmp_pd(x, y, _CMP_LT_OQ)))
+#define VP__SELECT_F32(x, y, a, b)                                                       \
+    ((vp__vec_F32)_mm256_blendv_ps(b, a, _mm256_cmp_ps(x, y, _CMP_LT_OQ)))
+#define VP__SQRT_F64(x) ((vp__vec_F64)_mm256_sqrt_pd(x))
+#define VP__SQRT_F32(x) ((vp__vec_F32)_mm256_sqrt_ps(x))
 #define VP__BELOW_F64(x, y)                                                              \
     ((unsigned)_mm256_movemask_pd(_mm256_cmp_pd(x, y, _CMP_LT_OQ)))
 #define VP__FMA_DOWN_F64(x, y, z)                                                        \
