@@ -14,8 +14,9 @@
 #include "base/config.h"
 #include "jit/cache.h"
 #include "jit/object.h"
-#include "jit/tree.h"
+#include "jit/places.h"
 #include "ops/kernels.h"
+#include "ops/sin_constants.h"
 
 #if !defined VP_LLVM_VERSION
 #define VP_LLVM_VERSION "none"
@@ -84,24 +85,27 @@ static int find_row(const char *name) {
     return -1;
 }
 
-/* The reduction of a row, which must have lanes that are merged. */
-static void *reduce_kernel(int row, int type) {
-    const vp__reduce_kernel *kernel = &vp__kernels_get()->reduce[row][type];
-    return kernel->merge ? (void *)(uintptr_t)kernel : NULL;
-}
-
-/* Functions that code generators call for what a CPU cannot do itself, and ours. */
+/* Functions that code generators call for what a CPU cannot do itself, and what is ours. */
 static void *library_function(const char *name) {
+    static const double sin_numbers[VP__SIN_COUNT] = VP__SIN_NUMBERS;
     static const struct {
         const char *name;
         void *fn;
     } known[] = {
 #define FUNCTION(name) {#name, (void *)(uintptr_t)name}
-        FUNCTION(memcpy), FUNCTION(memset),       FUNCTION(floor),
-        FUNCTION(floorf), FUNCTION(ceil),         FUNCTION(ceilf),
-        FUNCTION(trunc),  FUNCTION(truncf),       FUNCTION(rint),
-        FUNCTION(rintf),  FUNCTION(vp__tree_add), FUNCTION(vp__tree_end),
+        FUNCTION(memcpy),
+        FUNCTION(memset),
+        FUNCTION(floor),
+        FUNCTION(floorf),
+        FUNCTION(ceil),
+        FUNCTION(ceilf),
+        FUNCTION(trunc),
+        FUNCTION(truncf),
+        FUNCTION(rint),
+        FUNCTION(rintf),
+        FUNCTION(vp__places_find),
 #undef FUNCTION
+        {VP__SIN_SYMBOL, (void *)(uintptr_t)sin_numbers},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i].name, name) == 0) return known[i].fn;
@@ -123,7 +127,8 @@ static void *resolve(void *context, const char *name) {
     if (type < 0 || row < 0) return NULL;
     if (strcmp(kind, "vp_base") == 0)
         return (void *)(uintptr_t)vp__kernels_get()->op[row][type];
-    if (strcmp(kind, "vp_reduce") == 0) return reduce_kernel(row, type);
+    if (strcmp(kind, "vp_reduce") == 0)
+        return (void *)(uintptr_t)vp__kernels_get()->reduce[row][type].add;
     return NULL;
 }
 

@@ -50,7 +50,7 @@ typedef struct vp__kernel {
 
 /* A kernel as native code. ptr holds the address of each leaf's first element and, last, of
  * the output's; row and outer the bytes from one row, and from one plane, to the next, in
- * the same order. */
+ * the same order. There is at least one element. */
 typedef void (*vp__native_fn)(char *const *ptr, const int64_t *row, const int64_t *outer,
                               int64_t x, int64_t y, int64_t z);
 

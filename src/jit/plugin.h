@@ -57,11 +57,12 @@ typedef struct {
 } vp__machine;
 
 /* The name of the kernel's function in its object, and of what it refers to: the base kernel
- * of a row and type, and the reduction of a row and type. The functions of jit/tree.h have
- * their own names. */
+ * of a row and type, and what adds to the tree of a reduction of a row and type. The function
+ * of jit/places.h has its own name, and so has the table of ops/sin_constants.h. */
 #define VP__KERNEL_SYMBOL "vp_kernel"
 #define VP__BASE_SYMBOL "vp_base.%s.%s"
 #define VP__REDUCE_SYMBOL "vp_reduce.%s.%s"
+#define VP__SIN_SYMBOL "vp_sin_numbers"
 
 typedef struct {
     const char *version;

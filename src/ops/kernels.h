@@ -47,6 +47,9 @@ typedef void (*vp__fill_fn)(void *out, const void *element, int64_t n);
  * because which of several NaNs survives an addition is the compiler's choice. min and max
  * of complex numbers give the first element that has a NaN as it is. */
 enum { VP__REDUCE_BLOCK = 128, VP__REDUCE_CHUNK = 64 * VP__REDUCE_BLOCK };
+/* What native code does of the tree: the states of the blocks of a batch, several of them.
+ * Enough levels for the batches of 2^63 elements. */
+enum { VP__REDUCE_BATCH = 8 * VP__REDUCE_BLOCK, VP__REDUCE_LEVELS = 53 };
 
 typedef struct {
     int32_t lanes;      /* a power of two that divides VP__REDUCE_BLOCK */
@@ -73,6 +76,13 @@ typedef struct {
 
     /* dst[i] = dst[i] folded with src[i], dst being the earlier; n = lanes * cols. */
     void (*merge)(void *dst, const void *src, int64_t n);
+
+    /* Adds a batch, the states of its blocks one after the other, each of `width` elements
+     * as in merge, to a binary counter: level i holds the state of 2^i batches where bit i of
+     * their number is 1. The batch is the elements `from`, … of n, or what is left of them;
+     * then the result is where the state of all n is, at `states` or in a level. NULL where
+     * states are not vectors. */
+    void *(*add)(void *levels, void *states, int64_t width, int64_t from, int64_t n);
 
     /* Folds the lanes of state[lane][col] and writes `cols` contiguous results. */
     void (*finish)(void *out, void *state, int64_t cols);

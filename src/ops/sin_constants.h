@@ -27,4 +27,23 @@
 #define VP__SIN_13 0x1.60e4c3e9a7f35p-33
 #define VP__SIN_15 (-0x1.9ed79f6e652dcp-41)
 
+/* What native code needs of them, in the order in which a table has them for it: it loads them
+ * where it begins. Numbers that are in the code itself the compiler moves about, which takes it
+ * longer than all the rest of a sine. */
+#define VP__SIN_NUMBERS                                                                  \
+    {                                                                                    \
+        VP__SIN_LIMIT, VP__SIN_PER_PI, VP__SIN_WHOLE, -VP__PI_HIGH, -VP__PI_LOW,         \
+            VP__SIN_15, VP__SIN_13, VP__SIN_11, VP__SIN_9, VP__SIN_7, VP__SIN_5,         \
+            VP__SIN_3                                                                    \
+    }
+enum {
+    VP__SIN_AT_LIMIT,
+    VP__SIN_AT_PER_PI,
+    VP__SIN_AT_WHOLE,
+    VP__SIN_AT_PI_HIGH, /* this and the next are negative */
+    VP__SIN_AT_PI_LOW,
+    VP__SIN_AT_15, /* from here on down to that of r^3 */
+    VP__SIN_COUNT = VP__SIN_AT_15 + 7,
+};
+
 #endif

@@ -14,6 +14,7 @@
 #include <llvm-c/Core.h>
 
 #include "jit/plugin.h"
+#include "ops/sin_constants.h"
 
 /* A value of the body: one vector, or two for the components of a complex one. */
 typedef struct {
@@ -40,8 +41,9 @@ typedef struct {
     uint8_t *stage;       /* by IR instruction: when its value is there */
     LLVMValueRef *buffer; /* likewise: its block on the stack, or NULL */
     bool own_sin;         /* sines are written out and not called */
-    LLVMValueRef pass;    /* then: 1 where they did not do and all is done again */
-    bool again;           /* what is for that pass: they are called, vector by vector */
+    LLVMValueRef sin_number[VP__SIN_COUNT]; /* then: loaded, in all lanes */
+    LLVMValueRef pass;  /* then: 1 where they did not do and all is done again */
+    bool again;         /* what is for that pass: they are called, vector by vector */
     LLVMValueRef doubt; /* then: where a vector is kept that is below 0 in lanes for which
                              one must be called after all */
     LLVMValueRef doubting; /* the same as a value, in an innermost loop; or NULL */
@@ -91,6 +93,8 @@ LLVMValueRef vp__doubt_load(vp__emitter *e);
 void vp__doubt_store(vp__emitter *e, LLVMValueRef v);
 /* A float64 sine, written out. */
 LLVMValueRef vp__emit_sin(vp__emitter *e, LLVMValueRef x);
+/* Loads the sine's numbers, for what is written after. */
+void vp__sin_begin(vp__emitter *e);
 
 /* A value of the vector at hand, computed or loaded if need be. */
 vp__lanes vp__emit_value(vp__emitter *e, int i);
@@ -110,8 +114,8 @@ bool vp__stages_init(vp__emitter *e);
 void vp__stages_find(vp__emitter *e);
 bool vp__stages_have_sin(const vp__emitter *e);
 void vp__stages_deinit(vp__emitter *e);
-/* The base kernels of the reduction. */
-LLVMValueRef vp__stages_reduce_kernel(vp__emitter *e);
+/* What adds batches to the reduction's tree, a function; to be asked for once. */
+LLVMValueRef vp__stages_reduce_add(vp__emitter *e, LLVMTypeRef signature);
 /* What all blocks take of the stack. */
 size_t vp__stages_bytes(const vp__emitter *e);
 /* Between two stages: the calls of base kernels whose operands are there, for the n elements

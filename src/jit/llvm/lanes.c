@@ -137,8 +137,8 @@ static LLVMValueRef twice(vp__emitter *e, LLVMValueRef mask) {
 }
 
 LLVMValueRef vp__emit_nth(vp__emitter *e, LLVMValueRef p, LLVMValueRef i, int size) {
-    LLVMValueRef bytes = LLVMBuildMul(e->builder, i, vp__emit_int(e, size), "");
-    return LLVMBuildGEP2(e->builder, LLVMInt8TypeInContext(e->context), p, &bytes, 1, "");
+    LLVMTypeRef element = LLVMIntTypeInContext(e->context, 8 * (unsigned)size);
+    return LLVMBuildGEP2(e->builder, element, p, &i, 1, "");
 }
 
 vp__lanes vp__emit_load(vp__emitter *e, int type, LLVMValueRef at, LLVMValueRef mask) {

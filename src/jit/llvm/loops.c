@@ -37,8 +37,10 @@ static bool begin_written_out(vp__emitter *e, vp__loop *l, LLVMValueRef start,
 }
 
 static void begin(vp__emitter *e, vp__loop *l, LLVMValueRef start, LLVMValueRef end,
-                  int64_t step, int ncarried, const LLVMValueRef *first, int64_t most) {
+                  int64_t step, int ncarried, const LLVMValueRef *first, int64_t most,
+                  bool some) {
     LLVMBuilderRef b = e->builder;
+    l->some = some;
     l->step = vp__emit_int(e, step);
     l->ncarried = ncarried;
     l->doubts = false;
@@ -48,7 +50,10 @@ static void begin(vp__emitter *e, vp__loop *l, LLVMValueRef start, LLVMValueRef 
     l->body = new_block(e);
     l->after = new_block(e);
     l->end = end;
-    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, start, end, ""), l->body, l->after);
+    if (some)
+        LLVMBuildBr(b, l->body);
+    else
+        LLVMBuildCondBr(b, vp__emit_less(e, start, end), l->body, l->after);
     LLVMPositionBuilderAtEnd(b, l->body);
     l->i = LLVMBuildPhi(b, vp__emit_i64(e), "");
     LLVMAddIncoming(l->i, &start, &l->before, 1);
@@ -60,7 +65,13 @@ static void begin(vp__emitter *e, vp__loop *l, LLVMValueRef start, LLVMValueRef 
 
 void vp__loop_begin(vp__emitter *e, vp__loop *l, LLVMValueRef start, LLVMValueRef end,
                     int64_t step, int ncarried, const LLVMValueRef *first) {
-    begin(e, l, start, end, step, ncarried, first, 1);
+    begin(e, l, start, end, step, ncarried, first, 1, false);
+}
+
+void vp__loop_begin_some(vp__emitter *e, vp__loop *l, LLVMValueRef start,
+                         LLVMValueRef end, int64_t step, int ncarried,
+                         const LLVMValueRef *first) {
+    begin(e, l, start, end, step, ncarried, first, 1, true);
 }
 
 void vp__loop_begin_inner(vp__emitter *e, vp__loop *l, LLVMValueRef start,
@@ -70,13 +81,13 @@ void vp__loop_begin_inner(vp__emitter *e, vp__loop *l, LLVMValueRef start,
     const int64_t turns = INSTRS / (e->ir->n + 1);
     const int64_t most = turns < TURNS ? turns + 1 : TURNS;
     if (!e->own_sin) {
-        begin(e, l, start, end, step, ncarried, first, most);
+        begin(e, l, start, end, step, ncarried, first, most, false);
         return;
     }
     LLVMValueRef with_doubt[VP__LOOP_CARRIED];
     for (int k = 0; k < ncarried; k++) with_doubt[k] = first[k];
     with_doubt[ncarried] = vp__doubt_load(e);
-    begin(e, l, start, end, step, ncarried + 1, with_doubt, most);
+    begin(e, l, start, end, step, ncarried + 1, with_doubt, most, false);
     l->doubts = true;
     e->doubting = l->carried[ncarried];
 }
@@ -102,6 +113,8 @@ static bool end_turn(vp__emitter *e, vp__loop *l, const LLVMValueRef *next) {
     for (int k = 0; k < l->ncarried; k++) {
         LLVMValueRef last = next[k];
         LLVMAddIncoming(l->carried[k], &last, &latch, 1);
+        l->carried[k] = last;
+        if (l->some) continue;
         LLVMValueRef phi = LLVMBuildPhi(b, LLVMTypeOf(last), "");
         LLVMAddIncoming(phi, &l->first[k], &l->before, 1);
         LLVMAddIncoming(phi, &last, &latch, 1);
@@ -153,6 +166,7 @@ static void begin_pass(vp__emitter *e, vp__pass *p, int number) {
         LLVMBuildICmp(e->builder, LLVMIntEQ, e->pass, vp__emit_int(e, number), "");
     vp__branch_begin(e, &p->branch, now);
     e->own_sin = number == 0;
+    if (e->own_sin) vp__sin_begin(e);
     e->again = number == 1;
 }
 
@@ -319,10 +333,10 @@ static void map_span(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef from,
 
 void vp__rows_begin(vp__emitter *e, const vp__operands *o, vp__loop *z, vp__loop *y,
                     LLVMValueRef *at) {
-    vp__loop_begin(e, z, vp__emit_zero(e), o->z, 1, 0, NULL);
+    vp__loop_begin_some(e, z, vp__emit_zero(e), o->z, 1, 0, NULL);
     vp__operands_go_to(e, o, NULL, z->i, at);
     vp__emit_fixed(e, at, VP__READ_PLANE);
-    vp__loop_begin(e, y, vp__emit_zero(e), o->y, 1, 0, NULL);
+    vp__loop_begin_some(e, y, vp__emit_zero(e), o->y, 1, 0, NULL);
     vp__operands_go_to(e, o, y->i, z->i, at);
     vp__emit_fixed(e, at, VP__READ_ROW);
 }
@@ -333,7 +347,7 @@ static void emit_map(vp__emitter *e, const vp__operands *o) {
     vp__rows_begin(e, o, &z, &y, at);
     if (vp__emit_has_calls(e)) {
         vp__loop block;
-        vp__loop_begin(e, &block, vp__emit_zero(e), o->x, VP__EMIT_BLOCK, 0, NULL);
+        vp__loop_begin_some(e, &block, vp__emit_zero(e), o->x, VP__EMIT_BLOCK, 0, NULL);
         LLVMValueRef to = LLVMBuildAdd(e->builder, block.i, block.step, "");
         to = vp__emit_least(e, to, o->x);
         vp__emit_stages(e, at, block.i, to);
@@ -387,7 +401,7 @@ static void emit_passes(vp__emitter *e, const vp__operands *o) {
     vp__loop pass;
     vp__stages_find(e);
     vp__doubt_begin(e);
-    vp__loop_begin(e, &pass, vp__emit_zero(e), vp__emit_int(e, 2), 1, 0, NULL);
+    vp__loop_begin_some(e, &pass, vp__emit_zero(e), vp__emit_int(e, 2), 1, 0, NULL);
     e->pass = pass.i;
     emit_form(e, o);
     pass.end =

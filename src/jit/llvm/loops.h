@@ -17,6 +17,7 @@ typedef struct {
     LLVMValueRef i, end, step;
     int64_t at, left; /* without a loop: the turn being written, and how many are left */
     int ncarried;
+    bool some;   /* there is at least one turn */
     bool doubts; /* the last of the carried values is e->doubting */
     LLVMValueRef first[VP__LOOP_CARRIED], carried[VP__LOOP_CARRIED];
 } vp__loop;
@@ -24,7 +25,11 @@ typedef struct {
 /* for (i = start; i < end; i += step), with values carried from turn to turn. */
 void vp__loop_begin(vp__emitter *e, vp__loop *l, LLVMValueRef start, LLVMValueRef end,
                     int64_t step, int ncarried, const LLVMValueRef *first);
-/* The same for an innermost loop, whose body may be written several times: in a do … while
+/* The same for a loop that has at least one turn, which is less code. */
+void vp__loop_begin_some(vp__emitter *e, vp__loop *l, LLVMValueRef start,
+                         LLVMValueRef end, int64_t step, int ncarried,
+                         const LLVMValueRef *first);
+/* For an innermost loop, whose body may be written several times: in a do … while
  * of vp__loop_end. */
 void vp__loop_begin_inner(vp__emitter *e, vp__loop *l, LLVMValueRef start,
                           LLVMValueRef end, int64_t step, int ncarried,

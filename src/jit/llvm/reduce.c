@@ -132,7 +132,7 @@ LLVMValueRef vp__fold_free(vp__emitter *e, LLVMValueRef *at, LLVMValueRef n) {
     for (int j = 1; j < SIDE; j++) acc[0] = vp__fold(e, acc[0], acc[j]);
     if (!vp__emit_has_calls(e)) return vp__fold(e, acc[0], some(e, at, whole, n));
     vp__loop block;
-    vp__loop_begin(e, &block, whole, n, VP__EMIT_BLOCK, 1, acc);
+    vp__loop_begin_some(e, &block, whole, n, VP__EMIT_BLOCK, 1, acc);
     LLVMValueRef to =
         vp__emit_least(e, LLVMBuildAdd(e->builder, block.i, block.step, ""), n);
     vp__emit_stages(e, at, block.i, to);
@@ -186,7 +186,7 @@ void vp__emit_segment(vp__emitter *e, const vp__operands *o) {
     LLVMValueRef is_first = LLVMBuildICmp(b, LLVMIntEQ, o->z, vp__emit_zero(e), "");
     vp__emit_fixed(e, o->ptr, VP__READ_PLANE);
     vp__loop y;
-    vp__loop_begin(e, &y, vp__emit_zero(e), o->y, 1, 0, NULL);
+    vp__loop_begin_some(e, &y, vp__emit_zero(e), o->y, 1, 0, NULL);
     vp__operands_go_to(e, o, y.i, NULL, at);
     vp__emit_fixed(e, at, VP__READ_ROW);
     if (tree) {
@@ -266,7 +266,7 @@ void vp__emit_cols(vp__emitter *e, const vp__operands *o) {
             vp__emit_slot(e, LLVMArrayType2(vp__emit_vector(e, e->ir->reduce_type), 16));
     vp__loop z, x;
     vp__branch tail;
-    vp__loop_begin(e, &z, vp__emit_zero(e), o->z, 1, 0, NULL);
+    vp__loop_begin_some(e, &z, vp__emit_zero(e), o->z, 1, 0, NULL);
     vp__operands_go_to(e, o, NULL, z.i, at);
     vp__emit_fixed(e, at, VP__READ_PLANE);
     LLVMValueRef from = vp__emit_zero(e), whole = vp__emit_whole(e, o->x, e->width);
@@ -357,9 +357,9 @@ void vp__emit_state(vp__emitter *e, const vp__operands *o) {
     vp__branch fresh;
     vp__loop y, x, l;
     vp__branch_begin(e, &fresh, LLVMBuildICmp(b, LLVMIntEQ, o->z, vp__emit_zero(e), ""));
-    vp__loop_begin(e, &y, vp__emit_zero(e), vp__emit_int(e, lanes), 1, 0, NULL);
+    vp__loop_begin_some(e, &y, vp__emit_zero(e), vp__emit_int(e, lanes), 1, 0, NULL);
     state[out] = vp__emit_moved(e, o->ptr[out], vp__emit_times(e, y.i, o->row[out]));
-    vp__loop_begin(e, &x, vp__emit_zero(e), o->x, e->width, 0, NULL);
+    vp__loop_begin_some(e, &x, vp__emit_zero(e), o->x, e->width, 0, NULL);
     LLVMValueRef mask = vp__emit_mask_below(e, LLVMBuildSub(b, o->x, x.i, ""));
     vp__emit_store_at(e, state, x.i, mask, (vp__lanes){vp__fold_identity(e), NULL});
     vp__loop_end(e, &x, NULL);
@@ -370,8 +370,8 @@ void vp__emit_state(vp__emitter *e, const vp__operands *o) {
         done = LLVMBuildSelect(b, are_rows_one_run(e, o), vp__emit_zero(e),
                                vp__emit_whole(e, o->y, group), "");
         vp__loop_begin(e, &y, vp__emit_zero(e), done, group, 0, NULL);
-        vp__loop_begin(e, &l, y.i, LLVMBuildAdd(b, y.i, vp__emit_int(e, lanes), ""), 1, 0,
-                       NULL);
+        vp__loop_begin_some(e, &l, y.i, LLVMBuildAdd(b, y.i, vp__emit_int(e, lanes), ""),
+                            1, 0, NULL);
         lane_rows(e, o, l.i, VP__ROWS);
         vp__loop_end(e, &l, NULL);
         vp__loop_end(e, &y, NULL);

@@ -26,12 +26,12 @@ typedef struct {
     LLVMValueRef at[VP__TOGETHER][VP__KERNEL_LEAVES + 1];
     vp__lanes fixed[VP__TOGETHER][VP__KERNEL_LEAVES]; /* what a row has one element of */
     LLVMValueRef one; /* NULL: all rows add with the adding units */
-    /* Where the first row of the first plane is, and the last ones there are. */
-    const vp__operands *o;
-    LLVMValueRef y, z, last_y, last_z;
-    /* On the stack, all of them row by row: the states of a batch of blocks; where there may
-     * be several, those of the last, filled up with what changes nothing, and the counter. */
-    LLVMValueRef states, last, levels;
+    /* Of several rows, on the stack: where each operand is in the planes, and how many bytes
+     * each row is from there. */
+    LLVMValueRef planes, in_plane;
+    /* On the stack, row by row: the states of a batch of blocks, and where there may be several
+     * the tree's. */
+    LLVMValueRef states, levels;
 } vp__row_group;
 
 /* The values of all rows for the vector at x; reads only `rows`, `n`, `at` and `fixed`. */

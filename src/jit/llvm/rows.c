@@ -8,7 +8,8 @@
  * that there is one piece of code for all rows.
  */
 #include "jit/llvm/reduce.h"
-#include "jit/tree.h"
+#include "jit/places.h"
+#include "ops/kernels.h"
 
 /* The i-th vector from `base` on. */
 static LLVMValueRef vector_at(vp__emitter *e, LLVMValueRef base, LLVMValueRef i) {
@@ -96,32 +97,100 @@ static void store_states(vp__emitter *e, const vp__row_group *g,
         LLVMBuildStore(e->builder, state[j], vector_at(e, states, vp__emit_int(e, j)));
 }
 
-/* The k-th number from `first` on, or the last there is. */
-static LLVMValueRef nth(vp__emitter *e, LLVMValueRef first, LLVMValueRef k,
-                        LLVMValueRef last) {
-    return vp__emit_least(e, LLVMBuildAdd(e->builder, first, k, ""), last);
+_Static_assert((int)VP__ROWS <= (int)VP__PLACES && (int)VP__PLANES <= (int)VP__PLACES,
+               "tables have all rows");
+
+/* --- where rows are ----------------------------------------------------------------- */
+
+/* What the table has of operand i for the k-th row, or plane. */
+static LLVMValueRef place(vp__emitter *e, LLVMTypeRef type, LLVMValueRef table,
+                          LLVMValueRef k, int i) {
+    LLVMBuilderRef b = e->builder;
+    LLVMValueRef n = vp__emit_int(e, e->ir->nleaves + 1);
+    LLVMValueRef at = LLVMBuildAdd(b, vp__emit_times(e, k, n), vp__emit_int(e, i), "");
+    return LLVMBuildLoad2(b, type, LLVMBuildGEP2(b, vp__emit_i64(e), table, &at, 1, ""),
+                          "");
 }
 
-/* Where the group's j-th row is. */
+/* Where operand i of the group's j-th row is. */
+static LLVMValueRef place_of(vp__emitter *e, const vp__row_group *g, LLVMValueRef j,
+                             int i) {
+    LLVMBuilderRef b = e->builder;
+    LLVMValueRef rows = vp__emit_int(e, g->rows);
+    LLVMValueRef plane = place(e, LLVMPointerTypeInContext(e->context, 0), g->planes,
+                               LLVMBuildUDiv(b, j, rows, ""), i);
+    LLVMValueRef row =
+        place(e, vp__emit_i64(e), g->in_plane, LLVMBuildURem(b, j, rows, ""), i);
+    return vp__emit_moved(e, plane, row);
+}
+
+/* Has a table filled with where rows or planes are from the first-th of n on, `base` and
+ * `stride` being parameters of the function; without a base, in bytes. */
+static void find_places(vp__emitter *e, LLVMValueRef table, LLVMValueRef base,
+                        unsigned stride, LLVMValueRef first, LLVMValueRef n) {
+    LLVMTypeRef ptr = LLVMPointerTypeInContext(e->context, 0), i64 = vp__emit_i64(e);
+    LLVMTypeRef params[] = {ptr, ptr, ptr, i64, i64, i64};
+    LLVMTypeRef signature =
+        LLVMFunctionType(LLVMVoidTypeInContext(e->context), params, 6, 0);
+    LLVMValueRef fn = LLVMGetNamedFunction(e->module, "vp__places_find");
+    if (!fn) fn = LLVMAddFunction(e->module, "vp__places_find", signature);
+    LLVMValueRef args[] = {table,
+                           base,
+                           LLVMGetParam(e->function, stride),
+                           vp__emit_int(e, e->ir->nleaves + 1),
+                           first,
+                           n};
+    LLVMBuildCall2(e->builder, signature, fn, args, 6, "");
+}
+
+static LLVMValueRef new_table(vp__emitter *e) {
+    const unsigned n = (unsigned)(VP__PLACES * (e->ir->nleaves + 1));
+    return vp__emit_slot(e, LLVMArrayType2(vp__emit_i64(e), n));
+}
+
+/* Loads the places of all rows, each once that several read, and what does not change along
+ * them. A single row has them in g. */
+static void load_places(vp__emitter *e, vp__row_group *g) {
+    if (g->n == 1) return;
+    for (int j = 0; j < g->n; j++) {
+        const int r = j % g->rows;
+        for (int i = 0; i < e->ir->nleaves; i++) {
+            const int first = is_read_again(e, i)                   ? r
+                              : e->form->read[i] == VP__READ_SHARED ? j - r
+                                                                    : j;
+            g->at[j][i] =
+                first < j ? g->at[first][i] : place_of(e, g, vp__emit_int(e, j), i);
+        }
+        vp__emit_fixed(e, g->at[j], VP__READ_PLANE);
+        vp__emit_fixed(e, g->at[j], VP__READ_ROW);
+        vp__group_copy_leaves(e, g->fixed[j]);
+    }
+}
+
+/* Moves to the group's j-th row. */
 static void go_to_row(vp__emitter *e, const vp__row_group *g, LLVMValueRef j,
                       LLVMValueRef *at) {
-    LLVMBuilderRef b = e->builder;
-    LLVMValueRef rows = vp__emit_int(e, g->rows), y = g->y, z = g->z;
-    if (g->n > g->rows) z = nth(e, z, LLVMBuildUDiv(b, j, rows, ""), g->last_z);
-    if (g->rows > 1) y = nth(e, y, LLVMBuildURem(b, j, rows, ""), g->last_y);
-    vp__operands_go_to(e, g->o, y, z, at);
+    for (int i = 0; i <= e->ir->nleaves; i++)
+        at[i] = g->n == 1 ? g->at[0][i] : place_of(e, g, j, i);
+    if (g->n > 1) {
+        vp__emit_fixed(e, at, VP__READ_PLANE);
+        vp__emit_fixed(e, at, VP__READ_ROW);
+        return;
+    }
+    for (int i = 0; i < e->ir->nleaves; i++)
+        if (is_fixed(e, i)) e->value[i] = g->fixed[0][i];
 }
 
-/* Folds the n elements at x, which do not fill a vector, into the rows' states. */
+/* --- blocks ------------------------------------------------------------------------- */
+
+/* Folds the n elements at x, or a vector of them if there are more, into the rows' states. */
 static void group_tail(vp__emitter *e, const vp__row_group *g, LLVMValueRef x,
                        LLVMValueRef n, LLVMValueRef states) {
     LLVMBuilderRef b = e->builder;
     LLVMValueRef at[VP__KERNEL_LEAVES + 1], mask = vp__emit_mask_below(e, n);
     vp__loop row;
-    vp__loop_begin(e, &row, vp__emit_zero(e), vp__emit_int(e, g->n), 1, 0, NULL);
+    vp__loop_begin_some(e, &row, vp__emit_zero(e), vp__emit_int(e, g->n), 1, 0, NULL);
     go_to_row(e, g, row.i, at);
-    vp__emit_fixed(e, at, VP__READ_PLANE);
-    vp__emit_fixed(e, at, VP__READ_ROW);
     LLVMValueRef v = vp__emit_body(e, at, x, mask).re;
     v = LLVMBuildSelect(b, mask, v, vp__fold_identity(e), "");
     LLVMBuildStore(b, vp__fold(e, load_vector(e, states, row.i), v),
@@ -129,8 +198,9 @@ static void group_tail(vp__emitter *e, const vp__row_group *g, LLVMValueRef x,
     vp__loop_end(e, &row, NULL);
 }
 
-static void group_pass(vp__emitter *e, const vp__row_group *g, LLVMValueRef from,
-                       LLVMValueRef to, LLVMValueRef states) {
+/* Folds the elements vector by vector, the last one masked. */
+static void group_vectors(vp__emitter *e, const vp__row_group *g, LLVMValueRef from,
+                          LLVMValueRef to, LLVMValueRef states) {
     LLVMBuilderRef b = e->builder;
     LLVMValueRef value[VP__TOGETHER], state[VP__TOGETHER];
     LLVMValueRef n = LLVMBuildSub(b, to, from, "");
@@ -150,181 +220,119 @@ static void group_pass(vp__emitter *e, const vp__row_group *g, LLVMValueRef from
     vp__branch_end(e, &tail, 0, NULL, NULL);
 }
 
+/* The same in less code: for the second pass, which is seldom run. */
+static void group_vectors_again(vp__emitter *e, const vp__row_group *g, LLVMValueRef from,
+                                LLVMValueRef to, LLVMValueRef states) {
+    LLVMValueRef state[VP__TOGETHER];
+    for (int j = 0; j < g->n; j++) state[j] = vp__fold_identity(e);
+    store_states(e, g, state, states);
+    vp__loop x;
+    vp__loop_begin_some(e, &x, from, to, e->width, 0, NULL);
+    group_tail(e, g, x.i, LLVMBuildSub(e->builder, to, x.i, ""), states);
+    vp__loop_end(e, &x, NULL);
+}
+
 /* The elements from `from` to `to` of all rows, fewer than a block where the order is given;
  * their states are stored. */
 static void group_some(vp__emitter *e, const vp__row_group *g, LLVMValueRef from,
                        LLVMValueRef to, LLVMValueRef states) {
+    if (e->again)
+        group_vectors_again(e, g, from, to, states);
+    else
+        group_vectors(e, g, from, to, states);
+}
+
+/* Has the states of the batch at `from` merged: where they all are if it is the last of n
+ * elements. */
+static LLVMValueRef call_tree(vp__emitter *e, const vp__row_group *g, LLVMValueRef from,
+                              LLVMValueRef n) {
+    LLVMTypeRef ptr = LLVMPointerTypeInContext(e->context, 0), i64 = vp__emit_i64(e);
+    LLVMTypeRef params[] = {ptr, ptr, i64, i64, i64};
+    LLVMTypeRef signature = LLVMFunctionType(ptr, params, 5, 0);
+    const int64_t width = (int64_t)g->n * e->width;
+    LLVMValueRef args[] = {g->levels, g->states, vp__emit_int(e, width), from, n};
+    return LLVMBuildCall2(e->builder, signature, vp__stages_reduce_add(e, signature),
+                          args, 5, "");
+}
+
+_Static_assert(VP__REDUCE_BATCH == (int)VP__EMIT_BLOCK,
+               "base kernels are called for a batch");
+
+/* The states of the blocks of a batch. Each pass is a loop of its own, so that what it has in
+ * registers is not lost to calls: those of the second pass, and the one after the batch. */
+static void batch_states(vp__emitter *e, vp__row_group *g, LLVMValueRef from,
+                         LLVMValueRef to) {
     vp__pass pass;
     vp__pass_begin(e, &pass);
     do {
-        group_pass(e, g, from, to, states);
+        if (vp__emit_has_calls(e)) vp__emit_stages(e, g->at[0], from, to);
+        load_places(e, g);
+        vp__loop block;
+        vp__loop_begin_some(e, &block, from, to, VP__REDUCE_BLOCK, 1, &g->states);
+        LLVMValueRef end = LLVMBuildAdd(e->builder, block.i, block.step, "");
+        group_some(e, g, block.i, vp__emit_least(e, end, to), block.carried[0]);
+        LLVMValueRef next = vector_at(e, block.carried[0], vp__emit_int(e, g->n));
+        vp__loop_end(e, &block, &next);
     } while (vp__pass_end(e, &pass));
 }
 
-/* Calls one of the functions of jit/tree.h. */
-static LLVMValueRef call_tree(vp__emitter *e, const vp__row_group *g, const char *name,
-                              LLVMTypeRef result, LLVMValueRef state,
-                              LLVMValueRef count) {
-    LLVMTypeRef ptr = LLVMPointerTypeInContext(e->context, 0), n = vp__emit_i64(e);
-    LLVMTypeRef params[] = {ptr, ptr, ptr, n, n};
-    LLVMTypeRef signature = LLVMFunctionType(result, params, 5, 0);
-    LLVMValueRef fn = LLVMAddFunction(e->module, name, signature);
-    LLVMValueRef args[] = {vp__stages_reduce_kernel(e), g->levels, state,
-                           vp__emit_int(e, g->n), count};
-    return LLVMBuildCall2(e->builder, signature, fn, args, 5, "");
-}
-
-/* Merges the states of a batch into the first, row by row. */
-static void merge_batch(vp__emitter *e, const vp__row_group *g, LLVMValueRef states) {
-    LLVMValueRef all[VP__TREE_BLOCKS], of[VP__TREE_BLOCKS];
-    for (int i = 0; i < VP__TREE_BLOCKS; i++)
-        of[i] = vector_at(e, states, vp__emit_int(e, (int64_t)i * g->n));
-    vp__loop row;
-    vp__loop_begin(e, &row, vp__emit_zero(e), vp__emit_int(e, g->n), 1, 0, NULL);
-    for (int i = 0; i < VP__TREE_BLOCKS; i++) all[i] = load_vector(e, of[i], row.i);
-    for (int step = 1; step < VP__TREE_BLOCKS; step *= 2)
-        for (int i = 0; i < VP__TREE_BLOCKS; i += 2 * step)
-            all[i] = vp__fold(e, all[i], all[i + step]);
-    LLVMBuildStore(e->builder, all[0], vector_at(e, states, row.i));
-    vp__loop_end(e, &row, NULL);
-}
-
-static void call_stages(vp__emitter *e, const vp__row_group *g, LLVMValueRef from,
-                        LLVMValueRef to) {
-    vp__pass pass;
-    vp__pass_begin(e, &pass);
-    do {
-        vp__emit_stages(e, g->at[0], from, to);
-    } while (vp__pass_end(e, &pass));
-}
-
-enum { BATCH = VP__TREE_BLOCKS * VP__REDUCE_BLOCK };
-_Static_assert(BATCH == (int)VP__EMIT_BLOCK, "base kernels are called for a batch");
-
-/* The states of the blocks of a batch. They are done in a loop of their own, so that what
- * they have in registers is not lost to the call after them. */
-static void batch_states(vp__emitter *e, const vp__row_group *g, LLVMValueRef from,
-                         LLVMValueRef to, LLVMValueRef states) {
-    if (vp__emit_has_calls(e)) call_stages(e, g, from, to);
-    vp__loop block;
-    vp__loop_begin(e, &block, from, to, VP__REDUCE_BLOCK, 1, &states);
-    LLVMValueRef end = LLVMBuildAdd(e->builder, block.i, block.step, "");
-    group_some(e, g, block.i, vp__emit_least(e, end, to), block.carried[0]);
-    LLVMValueRef next = vector_at(e, block.carried[0], vp__emit_int(e, g->n));
-    vp__loop_end(e, &block, &next);
-}
-
-/* The states of rows of n elements, row by row: in g->last, or where the tree has them. */
-static LLVMValueRef group_tree(vp__emitter *e, const vp__row_group *g, LLVMValueRef n) {
-    LLVMBuilderRef b = e->builder;
-    LLVMTypeRef pointer = LLVMPointerTypeInContext(e->context, 0);
-    LLVMValueRef zero = vp__emit_zero(e), one = vp__emit_int(e, 1);
+/* Where the states of rows of n elements are, row by row. */
+static LLVMValueRef group_tree(vp__emitter *e, vp__row_group *g, LLVMValueRef n) {
     vp__loop batch;
-    vp__branch blocks, more, several;
-    vp__loop_begin(e, &batch, zero, n, BATCH, 1, &zero);
-    LLVMValueRef count = batch.carried[0];
-    LLVMValueRef end = LLVMBuildAdd(b, batch.i, batch.step, "");
-    LLVMValueRef is_not_last = vp__emit_less(e, end, n);
-    LLVMValueRef states = LLVMBuildSelect(b, is_not_last, g->states, g->last, "");
-    batch_states(e, g, batch.i, vp__emit_least(e, end, n), states);
+    vp__branch blocks;
+    vp__loop_begin_some(e, &batch, vp__emit_zero(e), n, VP__REDUCE_BATCH, 1, &g->states);
+    LLVMValueRef end = LLVMBuildAdd(e->builder, batch.i, batch.step, "");
+    batch_states(e, g, batch.i, vp__emit_least(e, end, n));
     vp__branch_begin(e, &blocks, vp__emit_less(e, vp__emit_int(e, VP__REDUCE_BLOCK), n));
-    merge_batch(e, g, states);
-    vp__branch_end(e, &blocks, 0, NULL, NULL);
-    vp__branch_begin(e, &more, is_not_last);
-    call_tree(e, g, "vp__tree_add", LLVMVoidTypeInContext(e->context), states, count);
-    vp__branch_end(e, &more, 0, NULL, NULL);
-    LLVMValueRef next = LLVMBuildAdd(b, count, one, "");
-    vp__loop_end(e, &batch, &next);
-    count = LLVMBuildSub(b, batch.carried[0], one, "");
-    vp__branch_begin(e, &several, vp__emit_less(e, zero, count));
-    LLVMValueRef all = call_tree(e, g, "vp__tree_end", pointer, g->last, count);
-    vp__branch_end(e, &several, 1, &all, &g->last);
-    return all;
-}
-
-/* A batch of states that change nothing. */
-static LLVMValueRef new_batch(vp__emitter *e, int rows) {
-    const int n = rows * VP__TREE_BLOCKS;
-    LLVMTypeRef vector = vp__emit_vector(e, e->ir->reduce_type);
-    LLVMValueRef states = vp__emit_slot(e, LLVMArrayType2(vector, (unsigned)n));
-    vp__loop i;
-    vp__loop_begin(e, &i, vp__emit_zero(e), vp__emit_int(e, n), 1, 0, NULL);
-    LLVMBuildStore(e->builder, vp__fold_identity(e), vector_at(e, states, i.i));
-    vp__loop_end(e, &i, NULL);
-    return states;
+    LLVMValueRef all = call_tree(e, g, batch.i, n);
+    vp__branch_end(e, &blocks, 1, &all, &g->states);
+    vp__loop_end(e, &batch, &all);
+    return batch.carried[0];
 }
 
 /* Reduces all rows and stores what comes out. */
-static void group_reduce(vp__emitter *e, const vp__row_group *g, LLVMValueRef n,
-                         bool finish) {
+static void group_reduce(vp__emitter *e, vp__row_group *g, LLVMValueRef n, bool finish) {
     LLVMValueRef at[VP__KERNEL_LEAVES + 1], zero = vp__emit_zero(e), states = g->states;
-    if (g->levels)
+    if (g->levels) {
         states = group_tree(e, g, n);
-    else
-        group_some(e, g, zero, n, states);
+    } else {
+        vp__pass pass;
+        load_places(e, g);
+        vp__pass_begin(e, &pass);
+        do {
+            group_some(e, g, zero, n, states);
+        } while (vp__pass_end(e, &pass));
+    }
     vp__loop row;
-    vp__loop_begin(e, &row, zero, vp__emit_int(e, g->n), 1, 0, NULL);
+    vp__loop_begin_some(e, &row, zero, vp__emit_int(e, g->n), 1, 0, NULL);
     go_to_row(e, g, row.i, at);
     vp__fold_store(e, load_vector(e, states, row.i), at[e->ir->nleaves], finish);
     vp__loop_end(e, &row, NULL);
 }
 
-/* The rows of the p-th plane, which begins at `plane` and has one element each of what is
- * `fixed` there. Who reads the same shares the place. */
-static void go_to_rows(vp__emitter *e, vp__row_group *g, int p, const LLVMValueRef *plane,
-                       const vp__lanes *fixed, LLVMValueRef (*bytes)[VP__KERNEL_LEAVES]) {
-    for (int r = 0; r < g->rows; r++) {
-        const int j = p * g->rows + r;
-        for (int i = 0; i < e->ir->nleaves; i++) {
-            const int read = e->form->read[i];
-            if (p > 0 && is_read_again(e, i))
-                g->at[j][i] = g->at[r][i];
-            else if (r > 0 && read == VP__READ_SHARED)
-                g->at[j][i] = g->at[j - r][i];
-            else
-                g->at[j][i] = vp__emit_moved(e, plane[i], bytes[r][i]);
-        }
-        vp__emit_fixed(e, g->at[j], VP__READ_ROW);
-        for (int i = 0; i < e->ir->nleaves; i++)
-            g->fixed[j][i] = e->form->read[i] == VP__READ_PLANE ? fixed[i] : e->value[i];
-    }
-}
-
 static void emit_groups(vp__emitter *e, const vp__operands *o, int rows, int planes,
                         bool finish) {
-    LLVMBuilderRef b = e->builder;
     LLVMTypeRef vector = vp__emit_vector(e, e->ir->reduce_type);
-    vp__row_group g = {.rows = rows, .n = rows * planes, .o = o};
-    LLVMValueRef plane[VP__PLANES][VP__KERNEL_LEAVES + 1],
-        bytes[VP__ROWS][VP__KERNEL_LEAVES];
-    vp__lanes fixed[VP__PLANES][VP__KERNEL_LEAVES];
-    if (g.n > 1) g.one = hidden_one(e);
-    g.states =
-        vp__emit_slot(e, LLVMArrayType2(vector, (unsigned)(VP__TREE_BLOCKS * g.n)));
-    if (vp__emit_is_tree(e->ir) && (vp__emit_has_calls(e) || !is_one_block(o->x))) {
-        g.last = new_batch(e, g.n);
+    vp__row_group g = {.rows = rows, .n = rows * planes};
+    g.states = vp__emit_slot(
+        e, LLVMArrayType2(vector, (unsigned)(VP__REDUCE_BATCH / VP__REDUCE_BLOCK * g.n)));
+    if (vp__emit_is_tree(e->ir) && (vp__emit_has_calls(e) || !is_one_block(o->x)))
         g.levels =
-            vp__emit_slot(e, LLVMArrayType2(vector, (unsigned)(VP__TREE_LEVELS * g.n)));
-    }
-    g.last_z = LLVMBuildSub(b, o->z, vp__emit_int(e, 1), "");
-    g.last_y = LLVMBuildSub(b, o->y, vp__emit_int(e, 1), "");
+            vp__emit_slot(e, LLVMArrayType2(vector, (unsigned)(VP__REDUCE_LEVELS * g.n)));
     vp__loop z, y;
-    vp__loop_begin(e, &z, vp__emit_zero(e), o->z, planes, 0, NULL);
-    g.z = z.i;
-    for (int p = 0; p < planes; p++) {
-        LLVMValueRef at = p ? nth(e, z.i, vp__emit_int(e, p), g.last_z) : z.i;
-        vp__operands_go_to(e, o, NULL, at, plane[p]);
-        vp__emit_fixed(e, plane[p], VP__READ_PLANE);
-        vp__group_copy_leaves(e, fixed[p]);
+    if (g.n == 1) {
+        vp__rows_begin(e, o, &z, &y, g.at[0]);
+        vp__group_copy_leaves(e, g.fixed[0]);
+    } else {
+        g.one = hidden_one(e);
+        g.planes = new_table(e);
+        g.in_plane = new_table(e);
+        vp__loop_begin_some(e, &z, vp__emit_zero(e), o->z, planes, 0, NULL);
+        find_places(e, g.planes, LLVMGetParam(e->function, 0), 2, z.i, o->z);
+        vp__loop_begin_some(e, &y, vp__emit_zero(e), o->y, rows, 0, NULL);
+        LLVMValueRef none = LLVMConstNull(LLVMPointerTypeInContext(e->context, 0));
+        find_places(e, g.in_plane, none, 1, y.i, o->y);
     }
-    vp__loop_begin(e, &y, vp__emit_zero(e), o->y, rows, 0, NULL);
-    g.y = y.i;
-    for (int r = 0; r < rows; r++) {
-        LLVMValueRef at = r ? nth(e, y.i, vp__emit_int(e, r), g.last_y) : y.i;
-        for (int i = 0; i < e->ir->nleaves; i++)
-            bytes[r][i] = vp__emit_times(e, at, o->row[i]);
-    }
-    for (int p = 0; p < planes; p++) go_to_rows(e, &g, p, plane[p], fixed[p], bytes);
     group_reduce(e, &g, o->x, finish);
     vp__loop_end(e, &y, NULL);
     vp__loop_end(e, &z, NULL);

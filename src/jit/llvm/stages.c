@@ -30,13 +30,11 @@ static const char *const row_name[VP__NOPS] = {
 #include "ops/ops.def"
 };
 
-LLVMValueRef vp__stages_reduce_kernel(vp__emitter *e) {
+LLVMValueRef vp__stages_reduce_add(vp__emitter *e, LLVMTypeRef signature) {
     char name[100];
     snprintf(name, sizeof name, VP__REDUCE_SYMBOL, row_name[e->ir->reduce],
              vp__dtype[e->ir->reduce_type].name);
-    LLVMValueRef kernel = LLVMGetNamedGlobal(e->module, name);
-    if (kernel) return kernel;
-    return LLVMAddGlobal(e->module, LLVMInt8TypeInContext(e->context), name);
+    return LLVMAddFunction(e->module, name, signature);
 }
 
 /* Calls the base kernel of an instruction for n elements. */

@@ -7,10 +7,17 @@
  * constants stay in registers.
  */
 #include "jit/llvm/loops.h"
-#include "ops/sin_constants.h"
 
-static LLVMValueRef number(vp__emitter *e, double x) {
-    return vp__emit_constant(e, VP_F64, vp__emit_bits(VP_F64, x));
+void vp__sin_begin(vp__emitter *e) {
+    LLVMBuilderRef b = e->builder;
+    LLVMTypeRef real = vp__emit_element(e, VP_F64);
+    LLVMValueRef table = LLVMGetNamedGlobal(e->module, VP__SIN_SYMBOL);
+    if (!table) table = LLVMAddGlobal(e->module, real, VP__SIN_SYMBOL);
+    for (int i = 0; i < VP__SIN_COUNT; i++) {
+        LLVMValueRef k = vp__emit_int(e, i);
+        LLVMValueRef at = LLVMBuildGEP2(b, real, table, &k, 1, "");
+        e->sin_number[i] = vp__emit_splat(e, LLVMBuildLoad2(b, real, at, ""));
+    }
 }
 
 static LLVMValueRef multiply_add(vp__emitter *e, LLVMValueRef x, LLVMValueRef y,
@@ -20,11 +27,9 @@ static LLVMValueRef multiply_add(vp__emitter *e, LLVMValueRef x, LLVMValueRef y,
 }
 
 static LLVMValueRef reduced(vp__emitter *e, LLVMValueRef r, LLVMValueRef r2) {
-    static const double coefficients[] = {VP__SIN_13, VP__SIN_11, VP__SIN_9,
-                                          VP__SIN_7,  VP__SIN_5,  VP__SIN_3};
-    LLVMValueRef p = number(e, VP__SIN_15);
-    for (size_t i = 0; i < sizeof coefficients / sizeof *coefficients; i++)
-        p = multiply_add(e, r2, p, number(e, coefficients[i]));
+    LLVMValueRef p = e->sin_number[VP__SIN_AT_15];
+    for (int i = VP__SIN_AT_15 + 1; i < VP__SIN_COUNT; i++)
+        p = multiply_add(e, r2, p, e->sin_number[i]);
     return multiply_add(e, LLVMBuildFMul(e->builder, r2, r, ""), p, r);
 }
 
@@ -75,13 +80,14 @@ static void note_doubt(vp__emitter *e, LLVMValueRef r2, LLVMValueRef m) {
 void vp__doubt_begin(vp__emitter *e) {
     e->doubt = vp__emit_slot(e, vp__emit_vector(e, VP_F64));
     e->doubting = NULL;
-    vp__doubt_store(e, number(e, 0));
+    vp__doubt_store(e, LLVMConstNull(vp__emit_vector(e, VP_F64)));
 }
 
 LLVMValueRef vp__doubt_end(vp__emitter *e) {
     LLVMBuilderRef b = e->builder;
+    LLVMValueRef doubt = vp__doubt_load(e);
     LLVMValueRef below =
-        LLVMBuildFCmp(b, LLVMRealOLT, vp__doubt_load(e), number(e, 0), "");
+        LLVMBuildFCmp(b, LLVMRealOLT, doubt, LLVMConstNull(LLVMTypeOf(doubt)), "");
     LLVMTypeRef flags = LLVMIntTypeInContext(e->context, (unsigned)e->width);
     return LLVMBuildICmp(b, LLVMIntNE, LLVMBuildBitCast(b, below, flags, ""),
                          LLVMConstNull(flags), "");
@@ -92,12 +98,13 @@ LLVMValueRef vp__emit_sin(vp__emitter *e, LLVMValueRef x) {
     LLVMTypeRef real = vp__emit_vector(e, VP_F64), whole = vp__emit_vector(e, VP_U64);
     LLVMValueRef top = vp__emit_constant(e, VP_U64, UINT64_C(1) << 63);
     LLVMValueRef sign = LLVMBuildAnd(b, LLVMBuildBitCast(b, x, whole, ""), top, "");
-    LLVMValueRef a = capped(e, x, number(e, VP__SIN_LIMIT));
+    const LLVMValueRef *number = e->sin_number;
+    LLVMValueRef a = capped(e, x, number[VP__SIN_AT_LIMIT]);
     LLVMValueRef shifted =
-        multiply_add(e, a, number(e, VP__SIN_PER_PI), number(e, VP__SIN_WHOLE));
-    LLVMValueRef m = LLVMBuildFSub(b, shifted, number(e, VP__SIN_WHOLE), "");
-    LLVMValueRef r = multiply_add(e, m, number(e, -VP__PI_HIGH), a);
-    r = multiply_add(e, m, number(e, -VP__PI_LOW), r);
+        multiply_add(e, a, number[VP__SIN_AT_PER_PI], number[VP__SIN_AT_WHOLE]);
+    LLVMValueRef m = LLVMBuildFSub(b, shifted, number[VP__SIN_AT_WHOLE], "");
+    LLVMValueRef r = multiply_add(e, m, number[VP__SIN_AT_PI_HIGH], a);
+    r = multiply_add(e, m, number[VP__SIN_AT_PI_LOW], r);
     LLVMValueRef r2 = LLVMBuildFMul(b, r, r, "");
     LLVMValueRef odd = LLVMBuildShl(b, LLVMBuildBitCast(b, shifted, whole, ""),
                                     vp__emit_constant(e, VP_U64, 63), "");
