@@ -10,6 +10,12 @@
 
 #include "ops/math_lanes.h"
 
+#if defined __AVX512F__
+/* Dividing longer vectors takes so much longer that libmvec's is faster. */
+static inline vp__vec_F32 vp__own_cbrtf(vp__vec_F32 x) {
+    return VP__MVEC_F32(v, cbrt)(x);
+}
+#else
 typedef int32_t vp__whole_F32 __attribute__((vector_size(VP__VECTOR_BYTES)));
 
 /* A step of Halley's method for the cube root of a: t is three times as good after it. */
@@ -37,6 +43,7 @@ static inline vp__vec_F32 vp__own_cbrtf(vp__vec_F32 x) {
     t = VP__SELECT_F32(zero, given, VP__SELECT_F32(given, most, t, given), given);
     return (vp__vec_F32)((vp__bits_F32)t ^ sign);
 }
+#endif
 
 /* libm's in the lanes of `which`. */
 static VP__NOINLINE vp__vec_F32 vp__patch_hypotf(vp__vec_F32 x, vp__vec_F32 y,
