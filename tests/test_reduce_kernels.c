@@ -107,6 +107,42 @@ static void check_lengths(const vp__reduce_kernel *k, vp__op op, vp_dtype t, int
     }
 }
 
+/* As native code does it, several rows side by side: the states of blocks, a batch at a time. */
+enum { SIDE = 3, LONGEST = 9000 };
+
+static void by_batches(const vp__reduce_kernel *k, char (*out)[16], const char *x,
+                       int size, int64_t n) {
+    static _Alignas(64) char levels[VP__REDUCE_LEVELS][SIDE * 64],
+        states[VP__REDUCE_BATCH / VP__REDUCE_BLOCK][SIDE][64];
+    char *all = NULL;
+    for (int64_t from = 0; from < n; from += VP__REDUCE_BATCH) {
+        for (int64_t b = from, i = 0; b < n && b < from + VP__REDUCE_BATCH;
+             b += VP__REDUCE_BLOCK, i++)
+            for (int r = 0; r < SIDE; r++)
+                k->block(states[i][r], x + (r + b) * size,
+                         n - b < VP__REDUCE_BLOCK ? n - b : VP__REDUCE_BLOCK, b);
+        all = k->add(levels, states, (int64_t)SIDE * k->lanes, from, n);
+    }
+    for (int r = 0; r < SIDE; r++) k->finish(out[r], all + (ptrdiff_t)r * 64, 1);
+}
+
+static void check_batches(const vp__reduce_kernel *k, vp__op op, vp_dtype t, int rare) {
+    static const int64_t length[] = {1,    128,  129,  300,  500,  640,  800,
+                                     1000, 1024, 1025, 1500, 2048, 2100, 3072,
+                                     3500, 4096, 4097, 7000, 8192, 8193, LONGEST};
+    static _Alignas(64) char x[(LONGEST + SIDE) * 16];
+    const int size = vp__dtype[t].size;
+    for (int64_t j = 0; j < LONGEST + SIDE; j++) draw_element(t, x + j * size, rare);
+    for (size_t i = 0; i < sizeof length / sizeof length[0]; i++) {
+        _Alignas(16) char want[16], got[SIDE][16];
+        by_batches(k, got, x, size, length[i]);
+        for (ptrdiff_t r = 0; r < SIDE; r++) {
+            ref_reduce(want, op, t, x + r * size, length[i]);
+            VP_CHECK_BYTES(got[r], want, (size_t)result_size(op, t));
+        }
+    }
+}
+
 /* A table of rows x cols, reduced both ways and in uneven helpings. */
 static void check_table(const vp__reduce_kernel *k, vp__op op, vp_dtype t, int64_t rows,
                         int64_t cols, int rare) {
@@ -157,6 +193,9 @@ static void check_isa(const char *isa) {
             VP_CHECK_EQ(VP__REDUCE_BLOCK % k->lanes, 0);
             for (int rare = 0; rare <= 20; rare += 4)
                 check_lengths(k, ops[i], (vp_dtype)t, rare);
+            if (k->add)
+                for (int rare = 0; rare <= 1; rare++)
+                    check_batches(k, ops[i], (vp_dtype)t, rare);
             static const int64_t sizes[] = {1,  2,  3,  7,  8,   10,  16,
                                             17, 40, 64, 65, 100, 128, 150};
             for (int n = 0; n < 40; n++)
