@@ -45,7 +45,7 @@ def allowed():
                 patterns.append(rf"(math|vp__own|vp__fast)_{function}(_{name}(_\w+)?|f?)")
                 patterns += [rf"run_{row}_{name}" for row, prim in called if prim == function]
     # Helpers that a compiler chose not to inline.
-    patterns += [r"vp__(exp|log|sin_reduced|less_pi|pi_less)\w*"]
+    patterns += [r"vp__(exp|log|sin_reduced|less_pi|pi_less|arc|atanf|cbrtf)\w*"]
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
 
 

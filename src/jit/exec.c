@@ -118,6 +118,7 @@ void vp__exec_flat_native(const vp__code *code, const vp__kernel *k,
                           void *const *leaf_data, void *out, int64_t n) {
     static const int64_t none[VP__KERNEL_LEAVES + 1];
     char *ptr[VP__KERNEL_LEAVES + 1];
+    if (n == 0) return;
     for (int i = 0; i < k->nleaves; i++)
         ptr[i] =
             k->leaf[i].constant ? (char *)(uintptr_t)&k->leaf[i].value : leaf_data[i];

@@ -80,6 +80,6 @@ typedef struct {
 /* The plug-in's one symbol. */
 #define VP__PLUGIN_SYMBOL "vp_plugin"
 typedef const vp__plugin *(*vp__plugin_fn)(int version);
-enum { VP__PLUGIN_VERSION = 3 };
+enum { VP__PLUGIN_VERSION = 4 };
 
 #endif

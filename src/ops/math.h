@@ -65,7 +65,7 @@
 #define VP__MATH_BINARY(F)                                                               \
     F(pow,   OWN,   OWN,   LIBM, 1.7, 1.9, 0.55, 0.55)                                   \
     F(atan2, MVEC,  OWN,   LIBM, 2.3, 3.3, 0.55, 0.55)                                   \
-    F(hypot, MVEC,  FUSED, LIBM, 2.1, 1.5, 0.8,  0.55)
+    F(hypot, FUSED, FUSED, LIBM, 2.1, 1.5, 0.8,  0.55)
 /*    row of ops.def, bounds: 128, 64, accurate 128, 64 */
 #define VP__MATH_COMPLEX(F)                                                              \
     F(abs,     1.4, 0.6, 0.6,  0.55)                                                     \

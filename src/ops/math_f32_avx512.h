@@ -2,7 +2,7 @@
  *
  * Our own math functions of float32 for AVX-512, as those of math_avx512.h. exp: the
  * nearest multiple of ln 2 is subtracted. tan: likewise of pi/2, and an odd multiple gives
- * -1/tan. atan: arguments above 1 give pi/2 - atan(1/x). Then a polynomial each.
+ * -1/tan; libmvec has the ones that are far out. atan: arguments above 1 give pi/2 - atan(1/x). Then a polynomial each.
  */
 #ifndef VP_OPS_MATH_F32_AVX512_H
 #define VP_OPS_MATH_F32_AVX512_H
@@ -196,8 +196,8 @@ static inline vp__v16 vp__own_tanf(vp__v16 x) {
         _mm512_movepi32_mask(_mm512_slli_epi32(_mm512_castps_si512(shifted), 31));
     const vp__v16 y = _mm512_mask_div_ps(p, odd, VP__S(-1), p);
     const unsigned beyond = VP__BEYOND_F32(_mm512_abs_ps(x), VP__TAN_LIMIT);
-    return __builtin_expect(beyond != 0, 0) ? (vp__v16)vp__patch_F32(x, y, beyond, tanf)
-                                            : y;
+    if (__builtin_expect(beyond == 0, 1)) return y;
+    return _mm512_mask_mov_ps(y, (__mmask16)beyond, VP__MVEC_F32(v, tan)(x));
 }
 
 #endif

@@ -91,14 +91,5 @@ static VP__SPARE VP__NOINLINE vp__vec_F64 vp__patch_F64(vp__vec_F64 x, vp__vec_F
     }
     return y;
 }
-static VP__SPARE VP__NOINLINE vp__vec_F32 vp__patch_F32(vp__vec_F32 x, vp__vec_F32 y,
-                                                        unsigned which,
-                                                        float (*f)(float)) {
-    for (; which; which &= which - 1) {
-        const int i = __builtin_ctz(which);
-        y[i] = f(x[i]);
-    }
-    return y;
-}
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Our own cube root and length of float32, written once for every x86 vector width that has
- * fused multiply-add.
+ * Our own cube root of float32 and lengths, written once for every x86 vector width that has
+ * fused multiply-add. For math_code.h, which has named libmvec's functions.
  */
 #ifndef VP_OPS_MATH_ROOT_H
 #define VP_OPS_MATH_ROOT_H
@@ -11,9 +11,12 @@
 #include "ops/math_lanes.h"
 
 #if defined __AVX512F__
-/* Dividing longer vectors takes so much longer that libmvec's is faster. */
+/* libmvec's are faster on longer vectors: dividing, and roots of float64, take twice as long. */
 static inline vp__vec_F32 vp__own_cbrtf(vp__vec_F32 x) {
     return VP__MVEC_F32(v, cbrt)(x);
+}
+static inline vp__vec_F64 vp__own_hypot(vp__vec_F64 x, vp__vec_F64 y) {
+    return VP__MVEC_F64(vv, hypot)(x, y);
 }
 #else
 typedef int32_t vp__whole_F32 __attribute__((vector_size(VP__VECTOR_BYTES)));
@@ -45,25 +48,27 @@ static inline vp__vec_F32 vp__own_cbrtf(vp__vec_F32 x) {
 }
 #endif
 
-/* libm's in the lanes of `which`. */
-static VP__NOINLINE vp__vec_F32 vp__patch_hypotf(vp__vec_F32 x, vp__vec_F32 y,
-                                                 vp__vec_F32 z, unsigned which) {
-    for (; which; which &= which - 1) {
-        const int i = __builtin_ctz(which);
-        z[i] = hypotf(x[i], y[i]);
+/* Squares that may overflow or become subnormal, infinities and NaN are left to libmvec, but
+ * not two zeros, of which there may be many. */
+#define VP__HYPOT(name, N, least, most)                                                  \
+    static inline vp__vec_##N vp__own_##name(vp__vec_##N x, vp__vec_##N y) {             \
+        const vp__vec_##N squares = VP__FMA_##N(x, x, y * y);                            \
+        const vp__vec_##N parts =                                                        \
+            (vp__vec_##N)(((vp__bits_##N)x | (vp__bits_##N)y) & ~VP__SIGN_##N);          \
+        const unsigned low =                                                             \
+            VP__BEYOND_##N(-squares, -(least)) & VP__BEYOND_##N(parts, 0);               \
+        const unsigned slow = low | VP__BEYOND_##N(squares, most);                       \
+        vp__vec_##N z = VP__SQRT_##N(squares);                                           \
+        if (__builtin_expect(slow == 0, 1)) return z;                                    \
+        const vp__vec_##N other = VP__MVEC_##N(vv, hypot)(x, y);                         \
+        for (size_t i = 0; i < sizeof z / sizeof z[0]; i++)                              \
+            if (slow >> i & 1) z[i] = other[i];                                          \
+        return z;                                                                        \
     }
-    return z;
-}
-
-/* Squares that may overflow or become subnormal, infinities and NaN go to libm, but not two
- * zeros, of which there may be many. */
-static inline vp__vec_F32 vp__own_hypotf(vp__vec_F32 x, vp__vec_F32 y) {
-    const vp__vec_F32 squares = VP__FMA_F32(x, x, y * y), z = VP__SQRT_F32(squares);
-    const vp__vec_F32 parts =
-        (vp__vec_F32)(((vp__bits_F32)x | (vp__bits_F32)y) & ~VP__SIGN_F32);
-    const unsigned low = VP__BEYOND_F32(-squares, -0x1p-90f) & VP__BEYOND_F32(parts, 0);
-    const unsigned slow = low | VP__BEYOND_F32(squares, 0x1p120f);
-    return __builtin_expect(slow != 0, 0) ? vp__patch_hypotf(x, y, z, slow) : z;
-}
+VP__HYPOT(hypotf, F32, 0x1p-90f, 0x1p120f)
+#if !defined __AVX512F__
+VP__HYPOT(hypot, F64, 0x1p-960, 0x1p1020)
+#endif
+#undef VP__HYPOT
 
 #endif

@@ -28,7 +28,7 @@
 #define VP__SIN_15 (-0x1.9ed79f6e652dcp-41)
 
 /* What native code needs of them, in the order in which a table has them for it: it loads them
- * where it begins. Numbers that are in the code itself the compiler moves about, which takes it
+ * before its loops. Numbers that are in the code itself the compiler moves about, which takes it
  * longer than all the rest of a sine. */
 #define VP__SIN_NUMBERS                                                                  \
     {                                                                                    \

@@ -183,7 +183,7 @@ static void go_to_row(vp__emitter *e, const vp__row_group *g, LLVMValueRef j,
 
 /* --- blocks ------------------------------------------------------------------------- */
 
-/* Folds the n elements at x, or a vector of them if there are more, into the rows' states. */
+/* Folds the n elements at x, a vector at most, into the rows' states. */
 static void group_tail(vp__emitter *e, const vp__row_group *g, LLVMValueRef x,
                        LLVMValueRef n, LLVMValueRef states) {
     LLVMBuilderRef b = e->builder;
@@ -228,11 +228,12 @@ static void group_vectors_again(vp__emitter *e, const vp__row_group *g, LLVMValu
     store_states(e, g, state, states);
     vp__loop x;
     vp__loop_begin_some(e, &x, from, to, e->width, 0, NULL);
-    group_tail(e, g, x.i, LLVMBuildSub(e->builder, to, x.i, ""), states);
+    LLVMValueRef left = LLVMBuildSub(e->builder, to, x.i, "");
+    group_tail(e, g, x.i, vp__emit_least(e, left, x.step), states);
     vp__loop_end(e, &x, NULL);
 }
 
-/* The elements from `from` to `to` of all rows, fewer than a block where the order is given;
+/* The elements from `from` to `to` of all rows, a block at most where the order is given;
  * their states are stored. */
 static void group_some(vp__emitter *e, const vp__row_group *g, LLVMValueRef from,
                        LLVMValueRef to, LLVMValueRef states) {
