@@ -42,6 +42,7 @@ bench: all
 	@ninja -C $(BUILD) --quiet bench
 
 test: setup-test
+	@tools/setup_numpy.sh $(BUILD)/numpy
 	@python3 tests/run_all.py --build $(BUILD) --jobs $(JOBS) $(ONLY)
 
 check: setup-check

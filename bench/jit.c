@@ -40,10 +40,12 @@ static vp__native_stats stats(void) {
 typedef struct {
     vp__kernel kernel;
     vp__form form;
+    const char *name;
 } job;
 
-static job new_job(int form, int leaves, vp_dtype t) {
-    job j = {.kernel = {.nleaves = leaves, .reduce = -1, .result = (uint8_t)t},
+static job new_job(const char *name, int form, int leaves, vp_dtype t) {
+    job j = {.name = name,
+             .kernel = {.nleaves = leaves, .reduce = -1, .result = (uint8_t)t},
              .form = {.kind = (uint8_t)form, .read = {VP__READ_RUN}}};
     for (int i = 0; i < leaves; i++) j.kernel.leaf[i].dtype = (uint8_t)t;
     return j;
@@ -61,7 +63,7 @@ static void reduce(job *j, vp__op op) {
 }
 
 static job a1_job(void) {
-    job j = new_job(VP__FORM_COLS, 5, VP_U32);
+    job j = new_job("A1", VP__FORM_COLS, 5, VP_U32);
     j.form.read[1] = VP__READ_ROW;
     for (int i = 2; i < 5; i++) {
         j.kernel.leaf[i].constant = true;
@@ -78,7 +80,7 @@ static job a1_job(void) {
 /* Distances of K-means: four columns against four centres at a time, the longest kernel of
  * the experiments. */
 static job distances_job(void) {
-    job j = new_job(VP__FORM_ROWS, 2, VP_F64);
+    job j = new_job("distances of K-means", VP__FORM_ROWS, 2, VP_F64);
     j.form.read[0] = VP__READ_SHARED;
     j.form.read[1] = VP__READ_OFTEN;
     add(&j, VP__OP_subtract, VP_F64, VP_F64, 0, 1, 0);
@@ -94,31 +96,31 @@ static int make_jobs(job *j) {
     j[n++] = distances_job();
     for (int i = 0; i < 2; i++) {
         const vp_dtype t = i ? VP_F32 : VP_F64;
-        j[n] = new_job(VP__FORM_MAP, 2, t);
+        j[n] = new_job("a sum of two", VP__FORM_MAP, 2, t);
         add(&j[n++], VP__OP_add, t, t, 0, 1, 0);
-        j[n] = new_job(VP__FORM_MAP, 3, t);
+        j[n] = new_job("a product and a sum", VP__FORM_MAP, 3, t);
         add(&j[n], VP__OP_multiply, t, t, 0, 1, 0);
         add(&j[n++], VP__OP_add, t, t, 3, 2, 0);
         for (int form = VP__FORM_ROWS; form <= VP__FORM_COLS; form += 2) {
-            j[n] = new_job(form, 2, t);
+            j[n] = new_job("sums of squares", form, 2, t);
             add(&j[n], VP__OP_subtract, t, t, 0, 1, 0);
             add(&j[n], VP__OP_square, t, t, 2, 0, 0);
             reduce(&j[n++], VP__OP_sum);
         }
-        j[n] = new_job(VP__FORM_ROWS, 1, t);
+        j[n] = new_job("sums of sines", VP__FORM_ROWS, 1, t);
         add(&j[n], VP__OP_sin, t, t, 0, 0, 0);
         add(&j[n], VP__OP_abs, t, t, 1, 0, 0);
         reduce(&j[n++], VP__OP_sum);
-        j[n] = new_job(VP__FORM_MAP, 3, t);
+        j[n] = new_job("a choice", VP__FORM_MAP, 3, t);
         add(&j[n], VP__OP_less, t, VP_BOOL, 0, 1, 0);
         add(&j[n], VP__OP_clip, t, t, 0, 1, 2);
         add(&j[n++], VP__OP_where, t, t, 3, 4, 1);
-        j[n] = new_job(VP__FORM_MAP, 1, t);
+        j[n] = new_job("a conversion", VP__FORM_MAP, 1, t);
         add(&j[n++], (vp__op)VP__OP_CAST, t, VP_I16, 0, 0, 0);
     }
-    j[n] = new_job(VP__FORM_MAP, 2, VP_C128);
+    j[n] = new_job("a complex product", VP__FORM_MAP, 2, VP_C128);
     add(&j[n++], VP__OP_multiply, VP_C128, VP_C128, 0, 1, 0);
-    j[n] = new_job(VP__FORM_MAP, 2, VP_I32);
+    j[n] = new_job("a floor division", VP__FORM_MAP, 2, VP_I32);
     add(&j[n++], VP__OP_floor_divide, VP_I32, VP_I32, 0, 1, 0);
     return n;
 }
@@ -135,7 +137,7 @@ static double median(double *x, int n) {
     return x[n / 2];
 }
 
-/* From the first want to code, for the first kernel and for those after it. */
+/* From the first want to code, for each kernel: by the clock, and what the CPU was used. */
 static void start(void) {
     static job jobs[MOST];
     double wall[MOST], cpu[MOST];
@@ -149,10 +151,8 @@ static void start(void) {
         cpu[i] = cpu_ms() - used;
     }
     if (stats().failed) fprintf(stderr, "%d failed\n", (int)stats().failed);
-    const double first = wall[0], first_cpu = cpu[0];
-    const double later = median(wall + 1, n - 1), later_cpu = median(cpu + 1, n - 1);
-    printf("%g %g %g %g %g %g %d\n", first, first_cpu, later, later_cpu, wall[n - 1],
-           cpu[n - 1], (int)stats().compiled); /* the median has put them in order */
+    for (int i = 0; i < n; i++) printf("%g %g ", wall[i], cpu[i]);
+    printf("%d\n", (int)stats().compiled);
     fflush(stdout);
 }
 
@@ -264,27 +264,51 @@ static void report(const char *what, double *x, const char *unit, double target)
     printf("\n");
 }
 
-enum { FIGURES = 7 }; /* that a process of start() prints */
+enum { FIGURES = 2 * MOST + 1 }; /* that a process of start() prints at most */
+
+/* By kernel, [0] by the clock and [1] of the CPU. */
+typedef double times[MOST][2][PROCESSES];
+
+/* The kernel after the first whose median is the largest. */
+static int slowest(times ms, int n) {
+    int worst = 1;
+    double most = 0;
+    for (int k = 1; k < n; k++) {
+        double all[PROCESSES];
+        memcpy(all, ms[k][0], sizeof all);
+        const double middle = median(all, PROCESSES);
+        if (middle > most) most = middle, worst = k;
+    }
+    return worst;
+}
 
 static void start_all(const char *cache, const char *how, const double *targets) {
-    double figures[FIGURES][PROCESSES];
+    static job jobs[MOST];
+    static times ms;
+    const int n = make_jobs(jobs);
+    double later[2][PROCESSES];
     int compiled = 0;
     for (int i = 0; i < PROCESSES; i++) {
-        double one[FIGURES];
-        if (!run("--start", cache, one, FIGURES)) {
+        double one[FIGURES], all[2][MOST];
+        if (!run("--start", cache, one, 2 * n + 1)) {
             printf("%s: a process failed\n", how);
             return;
         }
-        for (int k = 0; k < FIGURES; k++) figures[k][i] = one[k];
-        compiled += (int)one[FIGURES - 1];
+        for (int k = 0; k < n; k++)
+            for (int c = 0; c < 2; c++) ms[k][c][i] = all[c][k] = one[2 * k + c];
+        for (int c = 0; c < 2; c++) later[c][i] = median(all[c] + 1, n - 1);
+        compiled += (int)one[2 * n];
     }
     printf("%s (%d compiled)\n", how, compiled);
-    report("  first kernel, from the first want to code", figures[0], "ms", targets[0]);
-    report("    CPU time", figures[1], "ms", 0);
-    report("  a later kernel", figures[2], "ms", targets[1]);
-    report("    CPU time", figures[3], "ms", 0);
-    report("  the slowest of them", figures[4], "ms", targets[1]);
-    report("    CPU time", figures[5], "ms", 0);
+    report("  first kernel, from the first want to code", ms[0][0], "ms", targets[0]);
+    report("    CPU time", ms[0][1], "ms", 0);
+    report("  a later kernel", later[0], "ms", targets[1]);
+    report("    CPU time", later[1], "ms", 0);
+    const int worst = slowest(ms, n);
+    char what[80];
+    snprintf(what, sizeof what, "  the slowest of them, %s", jobs[worst].name);
+    report(what, ms[worst][0], "ms", targets[1]);
+    report("    CPU time", ms[worst][1], "ms", 0);
 }
 
 int main(int argc, char **argv) {

@@ -420,6 +420,7 @@ VP_TEST(whole_arrays_in_any_order) {
             for (int k = 0; k < 4; k++) {
                 static const vp_dtype types[] = {VP_F64, VP_F32, VP_C128, VP_I16};
                 for (int body = 0; body < 2; body++) {
+                    if (draw_below(vp__test_slowdown() > 1 ? 3 : 1) != 0) continue;
                     pose(&p, types[k], ops[j], 4, dims[i], 15);
                     p.kernel.ninstrs = body;
                     p.kernel.instr[0] = (vp__instr){
