@@ -370,7 +370,7 @@ def main():
                         help="run only these: " + ", ".join(names))
     parser.add_argument("--build", default="build", help="the plain build's folder")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--fuzz-seconds", type=int, default=45)
+    parser.add_argument("--fuzz-seconds", type=int, default=60)
     options = parser.parse_args()
     unknown = set(options.sections) - set(names)
     if unknown:

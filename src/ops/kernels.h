@@ -47,8 +47,8 @@ typedef void (*vp__fill_fn)(void *out, const void *element, int64_t n);
  * because which of several NaNs survives an addition is the compiler's choice. min and max
  * of complex numbers give the first element that has a NaN as it is. */
 enum { VP__REDUCE_BLOCK = 128, VP__REDUCE_CHUNK = 64 * VP__REDUCE_BLOCK };
-/* What native code does of the tree: the states of the blocks of a batch, several of them.
- * Enough levels for the batches of 2^63 elements. */
+/* Native code makes the states of so many elements' blocks, a batch, before it has them merged;
+ * and levels that are enough for the batches of 2^63 elements. */
 enum { VP__REDUCE_BATCH = 8 * VP__REDUCE_BLOCK, VP__REDUCE_LEVELS = 53 };
 
 typedef struct {

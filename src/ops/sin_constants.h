@@ -28,8 +28,8 @@
 #define VP__SIN_15 (-0x1.9ed79f6e652dcp-41)
 
 /* What native code needs of them, in the order in which a table has them for it: it loads them
- * before its loops. Numbers that are in the code itself the compiler moves about, which takes it
- * longer than all the rest of a sine. */
+ * before its loops. Numbers that are in the code itself the compiler moves about, which took an
+ * eighth of the time that a sum of sines takes to compile. */
 #define VP__SIN_NUMBERS                                                                  \
     {                                                                                    \
         VP__SIN_LIMIT, VP__SIN_PER_PI, VP__SIN_WHOLE, -VP__PI_HIGH, -VP__PI_LOW,         \
