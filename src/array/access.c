@@ -114,7 +114,12 @@ static vp__waiter *seal(vp__group *g) {
 
 /* Attaches w to g and counts it, or frees it when g has finished. */
 static void wait_for(vp__group *g, vp__waiter *w, int *waits) {
-    if (!vp__waitlist_push(&g->waiters, w)) {
+    if (g->open) {
+        /* Its own mark keeps an open group from closing, and nobody else waits for it:
+         * relaxed, since sealing publishes the list. */
+        w->next = NULL;
+        atomic_store_explicit(&g->waiters, w, memory_order_relaxed);
+    } else if (!vp__waitlist_push(&g->waiters, w)) {
         vp__waiter_free(w);
         return;
     }
@@ -178,7 +183,7 @@ static bool is_none(const vp__region *r) { return r->lo >= r->hi; }
 static vp__group *join_readers(vp__log *log, const vp__region *region, void *who,
                                int what, vp__waiter *own, int *waits) {
     vp__group *g = log->newest;
-    if (!g || !g->open || !is_none(&g->writes) || is_idle(g)) return NULL;
+    if (!g->open || is_idle(g)) return NULL;
     vp__group *old = g->older;
     if (old) {
         if (old->older || !own || is_done(old)) return NULL;
@@ -194,6 +199,28 @@ static vp__group *join_readers(vp__log *log, const vp__region *region, void *who
     return g;
 }
 
+/* The short way for the first read of what one group of writes is still making. NULL, and
+ * nothing done, when it is not as simple as that. */
+static vp__group *follow_writers(vp__log *log, const vp__region *region, void *who,
+                                 int what, vp__waiter *own, int *waits) {
+    vp__group *old = log->newest;
+    if (!own || !old->open || old->older || is_idle(old) || !is_none(&old->reads) ||
+        !vp__region_overlaps(&old->writes, region))
+        return NULL;
+    vp__group *g = group_new(log);
+    if (!g) return NULL;
+    *own = (vp__waiter){NULL, who, what, true};
+    wait_for(old, own, waits);
+    g->reads = *region;
+    g->older = old;
+    log->newest = g;
+    set_live(log, 2);
+    /* relaxed: nobody else knows the group yet. */
+    atomic_store_explicit(&g->pending, 2, memory_order_relaxed);
+    log->sequence++;
+    return g;
+}
+
 vp__group *vp__log_enter(vp__log *log, bool write, const vp__region *region, void *who,
                          int what, int *waits) {
     return vp__log_enter_own(log, write, region, who, what, NULL, waits);
@@ -201,8 +228,10 @@ vp__group *vp__log_enter(vp__log *log, bool write, const vp__region *region, voi
 
 vp__group *vp__log_enter_own(vp__log *log, bool write, const vp__region *region,
                              void *who, int what, vp__waiter *own, int *waits) {
-    if (!write) {
-        vp__group *readers = join_readers(log, region, who, what, own, waits);
+    if (!write && log->newest) {
+        vp__group *readers = is_none(&log->newest->writes)
+                                 ? join_readers(log, region, who, what, own, waits)
+                                 : follow_writers(log, region, who, what, own, waits);
         if (readers) return readers;
     }
     prune(log);

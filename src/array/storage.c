@@ -20,6 +20,7 @@ static vp__storage *storage_init(vp__storage *s, int64_t bytes) {
     s->lock = (vp__spinlock){0};
     s->borrowed = s->read_only = false;
     s->inline_data = bytes >= 0 && bytes <= INLINE_BYTES;
+    atomic_init(&s->awaited, false);
     atomic_init(&s->home, -1);
     s->bytes = bytes;
     atomic_init(&s->host, s->inline_data ? (char *)s + RECORD : NULL);

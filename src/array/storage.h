@@ -54,6 +54,7 @@ typedef struct vp__storage {
     vp__spinlock lock;       /* guards the log, and changes of the poison list */
     bool borrowed, read_only;
     bool inline_data;     /* the elements follow this record in one block */
+    _Atomic bool awaited; /* the node that makes it is not over; a hint, so relaxed */
     _Atomic int16_t home; /* where the elements will be: a core; a hint, so relaxed */
     int64_t bytes;        /* 0 until sized */
     _Atomic(char *) host; /* NULL until allocated */

@@ -85,6 +85,11 @@ static int find_row(const char *name) {
     return -1;
 }
 
+#define FOUR(n) n, (n) + 1, (n) + 2, (n) + 3
+#define SIXTEEN(n) FOUR(n), FOUR((n) + 4), FOUR((n) + 8), FOUR((n) + 12)
+static const int32_t lane_numbers[VP__MOST_LANES] = {SIXTEEN(0), SIXTEEN(16), SIXTEEN(32),
+                                                     SIXTEEN(48)};
+
 /* Functions that code generators call for what a CPU cannot do itself, and what is ours. */
 static void *library_function(const char *name) {
     static const double sin_numbers[VP__SIN_COUNT] = VP__SIN_NUMBERS;
@@ -106,6 +111,7 @@ static void *library_function(const char *name) {
         FUNCTION(vp__places_find),
 #undef FUNCTION
         {VP__SIN_SYMBOL, (void *)(uintptr_t)sin_numbers},
+        {VP__LANES_SYMBOL, (void *)(uintptr_t)lane_numbers},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i].name, name) == 0) return known[i].fn;

@@ -63,6 +63,9 @@ typedef struct {
 #define VP__BASE_SYMBOL "vp_base.%s.%s"
 #define VP__REDUCE_SYMBOL "vp_reduce.%s.%s"
 #define VP__SIN_SYMBOL "vp_sin_numbers"
+/* A table of the numbers 0, 1, 2 and so on, of 32 bits, one for each lane of a vector. */
+#define VP__LANES_SYMBOL "vp_lane_numbers"
+enum { VP__MOST_LANES = 64 };
 
 typedef struct {
     const char *version;
@@ -80,6 +83,6 @@ typedef struct {
 /* The plug-in's one symbol. */
 #define VP__PLUGIN_SYMBOL "vp_plugin"
 typedef const vp__plugin *(*vp__plugin_fn)(int version);
-enum { VP__PLUGIN_VERSION = 4 };
+enum { VP__PLUGIN_VERSION = 5 };
 
 #endif

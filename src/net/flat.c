@@ -93,6 +93,9 @@ static bool all_there(const vp__flat *f) {
     for (int i = 0; i < f->kernel.nleaves; i++) {
         const vp__expr *l = f->leaf[i];
         if (!l) continue;
+        /* The commonest reason to wait, without the lock. */
+        if (atomic_load_explicit(&l->storage->awaited, memory_order_relaxed))
+            return false;
         vp__region r = leaf_region(l);
         if (!vp__reads_is_there(l->storage, &r)) return false;
     }

@@ -118,11 +118,17 @@ static const vp__input *same_storage(const vp__node *n, const vp__input *in) {
     return NULL;
 }
 
-/* What the node reads of an input's storage, there and in the inputs after it. */
-static vp__region all_of_storage(const vp__node *n, const vp__input *in) {
-    vp__region all = in->region;
-    for (const vp__input *other = in + 1; other < n->in + n->ninputs; other++)
-        if (other->storage == in->storage) vp__region_add(&all, &other->region);
+/* What the node reads of an input's storage, there and in the inputs after it; in *hull if
+ * it is more than the one input's. */
+static const vp__region *all_of_storage(const vp__node *n, const vp__input *in,
+                                        vp__region *hull) {
+    const vp__region *all = &in->region;
+    for (const vp__input *other = in + 1; other < n->in + n->ninputs; other++) {
+        if (other->storage != in->storage) continue;
+        if (all != hull) *hull = in->region;
+        all = hull;
+        vp__region_add(hull, &other->region);
+    }
     return all;
 }
 
@@ -140,12 +146,13 @@ __attribute__((flatten)) static int enter_reads(vp__node *n, bool *configured) {
             in->group = NULL; /* the other one's does */
             in->sequence = same->sequence;
         } else {
-            const vp__region all = end - in > 1 ? all_of_storage(n, in) : in->region;
+            vp__region hull;
+            const vp__region *all = all_of_storage(n, in, &hull);
             vp__spin_lock(&in->storage->lock);
             in->sequence = in->storage->log.sequence;
             int before = waits;
             in->group =
-                vp__log_enter_own(&in->storage->log, false, &all, n, VP__WAIT_INPUT,
+                vp__log_enter_own(&in->storage->log, false, all, n, VP__WAIT_INPUT,
                                   waits ? NULL : &n->waiter, &waits);
             if (waits > before) /* where its input will be */
                 n->home = atomic_load_explicit(&in->storage->home, memory_order_relaxed);
@@ -163,6 +170,7 @@ static void enter_write(vp__node *n) {
     if (!n->is_put) {
         /* Nobody else knows the storage yet: no lock, nothing to wait for. */
         n->write = vp__log_begin(&s->log);
+        atomic_store_explicit(&s->awaited, true, memory_order_relaxed);
         vp__node_attached(n, VP__WAIT_STORE, 0, 1);
         return;
     }

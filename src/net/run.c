@@ -55,7 +55,10 @@ static void complete(vp__core *core, vp__node *n) {
     vp__cost_unbook(n);
     vp__launch_end(n);
     vp__count(&core->counters.completed, 1);
-    if (n->is_put) vp__remote_forget(n->result);
+    if (n->is_put)
+        vp__remote_forget(n->result);
+    else
+        atomic_store_explicit(&n->result->awaited, false, memory_order_relaxed);
     finish_access(core, n->write);
     vp__storage_release(n->result);
     vp__node_unref(n);

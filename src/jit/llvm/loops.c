@@ -229,14 +229,10 @@ static void load_operands(vp__emitter *e, vp__operands *o) {
     o->z = known_or(e, f->word[2], LLVMGetParam(e->function, 5));
 }
 
-void vp__operands_go_to(vp__emitter *e, const vp__operands *o, LLVMValueRef y,
-                        LLVMValueRef z, LLVMValueRef *at) {
-    for (int i = 0; i < o->n; i++) {
-        LLVMValueRef p = o->ptr[i];
-        if (z) p = vp__emit_moved(e, p, vp__emit_times(e, z, o->outer[i]));
-        if (y) p = vp__emit_moved(e, p, vp__emit_times(e, y, o->row[i]));
-        at[i] = p;
-    }
+void vp__operands_go(vp__emitter *e, int n, const LLVMValueRef *from,
+                     const LLVMValueRef *stride, LLVMValueRef k, LLVMValueRef *at) {
+    for (int i = 0; i < n; i++)
+        at[i] = vp__emit_moved(e, from[i], vp__emit_times(e, k, stride[i]));
 }
 
 void vp__emit_fixed(vp__emitter *e, const LLVMValueRef *at, int read) {
@@ -257,13 +253,27 @@ vp__lanes vp__emit_body(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef x,
     return vp__emit_value(e, e->ir->value);
 }
 
+/* The lanes' numbers. As a constant they cost the compiler a quarter of the time it takes for
+ * a short loop, so that they are loaded, but not for reductions: each row has a tail. */
+static LLVMValueRef lane_numbers(vp__emitter *e) {
+    LLVMTypeRef t = LLVMInt32TypeInContext(e->context);
+    const unsigned n = (unsigned)e->width;
+    if (e->ir->reduce >= 0) {
+        LLVMValueRef lane[VP__MOST_LANES];
+        for (unsigned i = 0; i < n; i++) lane[i] = LLVMConstInt(t, i, 0);
+        return LLVMConstVector(lane, n);
+    }
+    LLVMValueRef table = LLVMGetNamedGlobal(e->module, VP__LANES_SYMBOL);
+    if (!table) table = LLVMAddGlobal(e->module, t, VP__LANES_SYMBOL);
+    LLVMValueRef numbers = LLVMBuildLoad2(e->builder, LLVMVectorType(t, n), table, "");
+    LLVMSetAlignment(numbers, 4);
+    return numbers;
+}
+
 LLVMValueRef vp__emit_mask_below(vp__emitter *e, LLVMValueRef n) {
     LLVMTypeRef t = LLVMInt32TypeInContext(e->context);
-    LLVMValueRef lane[256];
-    for (int i = 0; i < e->width; i++) lane[i] = LLVMConstInt(t, (unsigned)i, 0);
     LLVMValueRef most = vp__emit_splat(e, LLVMBuildTrunc(e->builder, n, t, ""));
-    return LLVMBuildICmp(e->builder, LLVMIntULT,
-                         LLVMConstVector(lane, (unsigned)e->width), most, "");
+    return LLVMBuildICmp(e->builder, LLVMIntULT, lane_numbers(e), most, "");
 }
 
 LLVMValueRef vp__emit_whole(vp__emitter *e, LLVMValueRef n, int64_t step) {
@@ -334,10 +344,10 @@ static void map_span(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef from,
 void vp__rows_begin(vp__emitter *e, const vp__operands *o, vp__loop *z, vp__loop *y,
                     LLVMValueRef *at) {
     vp__loop_begin_some(e, z, vp__emit_zero(e), o->z, 1, 0, NULL);
-    vp__operands_go_to(e, o, NULL, z->i, at);
+    vp__operands_go(e, o->n, o->ptr, o->outer, z->i, at);
     vp__emit_fixed(e, at, VP__READ_PLANE);
     vp__loop_begin_some(e, y, vp__emit_zero(e), o->y, 1, 0, NULL);
-    vp__operands_go_to(e, o, y->i, z->i, at);
+    vp__operands_go(e, o->n, at, o->row, y->i, at);
     vp__emit_fixed(e, at, VP__READ_ROW);
 }
 

@@ -69,9 +69,9 @@ typedef struct {
     int n;
 } vp__operands;
 
-/* Moves to plane z and row y; NULL: only the other. */
-void vp__operands_go_to(vp__emitter *e, const vp__operands *o, LLVMValueRef y,
-                        LLVMValueRef z, LLVMValueRef *at);
+/* Where n operands are in the k-th row, or plane. */
+void vp__operands_go(vp__emitter *e, int n, const LLVMValueRef *from,
+                     const LLVMValueRef *stride, LLVMValueRef k, LLVMValueRef *at);
 
 /* Loads the leaves of a kind of reading that do not change along x. */
 void vp__emit_fixed(vp__emitter *e, const LLVMValueRef *at, int read);

@@ -187,7 +187,7 @@ void vp__emit_segment(vp__emitter *e, const vp__operands *o) {
     vp__emit_fixed(e, o->ptr, VP__READ_PLANE);
     vp__loop y;
     vp__loop_begin_some(e, &y, vp__emit_zero(e), o->y, 1, 0, NULL);
-    vp__operands_go_to(e, o, y.i, NULL, at);
+    vp__operands_go(e, o->n, o->ptr, o->row, y.i, at);
     vp__emit_fixed(e, at, VP__READ_ROW);
     if (tree) {
         v = tree_segment(e, o, at, slot, is_first);
@@ -267,7 +267,7 @@ void vp__emit_cols(vp__emitter *e, const vp__operands *o) {
     vp__loop z, x;
     vp__branch tail;
     vp__loop_begin_some(e, &z, vp__emit_zero(e), o->z, 1, 0, NULL);
-    vp__operands_go_to(e, o, NULL, z.i, at);
+    vp__operands_go(e, o->n, o->ptr, o->outer, z.i, at);
     vp__emit_fixed(e, at, VP__READ_PLANE);
     LLVMValueRef from = vp__emit_zero(e), whole = vp__emit_whole(e, o->x, e->width);
     if (side > 1) {
@@ -296,7 +296,7 @@ static void lane_rows(vp__emitter *e, const vp__operands *o, LLVMValueRef y, int
     vp__row_group g = {.rows = n, .n = n};
     for (int j = 0; j < n; j++) {
         LLVMValueRef row = LLVMBuildAdd(b, y, vp__emit_int(e, (int64_t)j * lanes), "");
-        vp__operands_go_to(e, o, row, NULL, g.at[j]);
+        vp__operands_go(e, o->n, o->ptr, o->row, row, g.at[j]);
         vp__emit_fixed(e, g.at[j], VP__READ_ROW);
         vp__group_copy_leaves(e, g.fixed[j]);
     }

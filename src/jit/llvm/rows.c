@@ -167,10 +167,16 @@ static void load_places(vp__emitter *e, vp__row_group *g) {
     }
 }
 
-/* Moves to the group's j-th row. */
+/* Where the result of the group's j-th row goes. */
+static LLVMValueRef result_of(vp__emitter *e, const vp__row_group *g, LLVMValueRef j) {
+    const int i = e->ir->nleaves;
+    return g->n == 1 ? g->at[0][i] : place_of(e, g, j, i);
+}
+
+/* Moves to the group's j-th row: where its leaves are. */
 static void go_to_row(vp__emitter *e, const vp__row_group *g, LLVMValueRef j,
                       LLVMValueRef *at) {
-    for (int i = 0; i <= e->ir->nleaves; i++)
+    for (int i = 0; i < e->ir->nleaves; i++)
         at[i] = g->n == 1 ? g->at[0][i] : place_of(e, g, j, i);
     if (g->n > 1) {
         vp__emit_fixed(e, at, VP__READ_PLANE);
@@ -187,7 +193,7 @@ static void go_to_row(vp__emitter *e, const vp__row_group *g, LLVMValueRef j,
 static void group_tail(vp__emitter *e, const vp__row_group *g, LLVMValueRef x,
                        LLVMValueRef n, LLVMValueRef states) {
     LLVMBuilderRef b = e->builder;
-    LLVMValueRef at[VP__KERNEL_LEAVES + 1], mask = vp__emit_mask_below(e, n);
+    LLVMValueRef at[VP__KERNEL_LEAVES], mask = vp__emit_mask_below(e, n);
     vp__loop row;
     vp__loop_begin_some(e, &row, vp__emit_zero(e), vp__emit_int(e, g->n), 1, 0, NULL);
     go_to_row(e, g, row.i, at);
@@ -293,7 +299,7 @@ static LLVMValueRef group_tree(vp__emitter *e, vp__row_group *g, LLVMValueRef n)
 
 /* Reduces all rows and stores what comes out. */
 static void group_reduce(vp__emitter *e, vp__row_group *g, LLVMValueRef n, bool finish) {
-    LLVMValueRef at[VP__KERNEL_LEAVES + 1], zero = vp__emit_zero(e), states = g->states;
+    LLVMValueRef zero = vp__emit_zero(e), states = g->states;
     if (g->levels) {
         states = group_tree(e, g, n);
     } else {
@@ -306,8 +312,7 @@ static void group_reduce(vp__emitter *e, vp__row_group *g, LLVMValueRef n, bool 
     }
     vp__loop row;
     vp__loop_begin_some(e, &row, zero, vp__emit_int(e, g->n), 1, 0, NULL);
-    go_to_row(e, g, row.i, at);
-    vp__fold_store(e, load_vector(e, states, row.i), at[e->ir->nleaves], finish);
+    vp__fold_store(e, load_vector(e, states, row.i), result_of(e, g, row.i), finish);
     vp__loop_end(e, &row, NULL);
 }
 
