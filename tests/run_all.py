@@ -172,8 +172,8 @@ def test_programs():
 def sanitizer_env():
     plugin = ROOT / "build" / "vproc-llvm.so"
     return {
-        # The tests that draw at random draw half as often as sanitizers alone make them.
-        "VP_TEST_SLOWDOWN": "2",
+        # The tests that draw at random draw a third as often as sanitizers alone make them.
+        "VP_TEST_SLOWDOWN": "3",
         # Sanitizer builds have no compiler plug-in of their own; the plain one does.
         **({"VP_LLVM": str(plugin)} if plugin.exists() else {}),
         # Not detect_stack_use_after_return: gcc 12 puts 64-byte aligned locals on fake frames
