@@ -332,6 +332,7 @@ typedef struct {
     bool write, finished;
     int pending; /* signals to come */
     vp__group *group;
+    vp__waiter own; /* for the first group it waits for, if it is lent to the log */
 } access;
 
 static bool conflict(const access *a, const access *b) {
@@ -368,7 +369,8 @@ static void check_random(int entered, int span) {
             }
             a->write = below(3) == 0;
             int waits = 0;
-            a->group = vp__log_enter(&log, a->write, &a->region, a, 0, &waits);
+            a->group = vp__log_enter_own(&log, a->write, &a->region, a, 0,
+                                         below(2) ? &a->own : NULL, &waits);
             VP_CHECK(a->group != NULL);
             a->pending += waits;
             made++;
@@ -403,7 +405,7 @@ VP_TEST(without_memory_nothing_is_entered) {
     for (int n = 0; n < 30; n++) {
         vp__log log;
         vp__log_init(&log);
-        access a[12] = {{{0}, 0, 0, 0, NULL}};
+        access a[12] = {{.group = NULL}};
         int entered = 0;
         int64_t base = in_use();
         atomic_store(&vp__pool_fail_after, n);
@@ -411,7 +413,8 @@ VP_TEST(without_memory_nothing_is_entered) {
             a[i].region = interval(i % 3, i % 3 + 4);
             a[i].write = i % 2;
             int waits = 0;
-            a[i].group = vp__log_enter(&log, a[i].write, &a[i].region, &a[i], 0, &waits);
+            a[i].group = vp__log_enter_own(&log, a[i].write, &a[i].region, &a[i], 0,
+                                           i % 4 < 2 ? &a[i].own : NULL, &waits);
             if (a[i].group) {
                 a[i].pending += waits;
                 entered++;
@@ -450,6 +453,7 @@ static shared_storage shared;
 
 typedef struct {
     _Atomic int pending; /* signals to come, + 1 while entering */
+    vp__waiter own;
 } waiting;
 
 static void deliver(vp__waiter *w) {
@@ -479,7 +483,8 @@ static void *work(void *argument) {
         int waits = 0;
         vp__region r = interval(lo * 8, hi * 8);
         vp__spin_lock(&shared.lock);
-        vp__group *g = vp__log_enter(&shared.log, write, &r, &me, 0, &waits);
+        vp__group *g = vp__log_enter_own(&shared.log, write, &r, &me, 0,
+                                         own >> 58 & 1 ? &me.own : NULL, &waits);
         vp__spin_unlock(&shared.lock);
         VP_CHECK(g != NULL);
         atomic_fetch_sub_explicit(&me.pending, (1 << 20) - waits, memory_order_acq_rel);

@@ -87,8 +87,9 @@ static int find_row(const char *name) {
 
 #define FOUR(n) n, (n) + 1, (n) + 2, (n) + 3
 #define SIXTEEN(n) FOUR(n), FOUR((n) + 4), FOUR((n) + 8), FOUR((n) + 12)
-static const int32_t lane_numbers[VP__MOST_LANES] = {SIXTEEN(0), SIXTEEN(16), SIXTEEN(32),
-                                                     SIXTEEN(48)};
+static const int32_t lane_numbers[] = {SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48)};
+_Static_assert(sizeof lane_numbers / sizeof *lane_numbers == VP__MOST_LANES,
+               "a number for each lane");
 
 /* Functions that code generators call for what a CPU cannot do itself, and what is ours. */
 static void *library_function(const char *name) {

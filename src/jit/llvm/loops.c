@@ -253,27 +253,31 @@ vp__lanes vp__emit_body(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef x,
     return vp__emit_value(e, e->ir->value);
 }
 
-/* The lanes' numbers. As a constant they cost the compiler a quarter of the time it takes for
- * a short loop, so that they are loaded, but not for reductions: each row has a tail. */
-static LLVMValueRef lane_numbers(vp__emitter *e) {
-    LLVMTypeRef t = LLVMInt32TypeInContext(e->context);
-    const unsigned n = (unsigned)e->width;
-    if (e->ir->reduce >= 0) {
-        LLVMValueRef lane[VP__MOST_LANES];
-        for (unsigned i = 0; i < n; i++) lane[i] = LLVMConstInt(t, i, 0);
-        return LLVMConstVector(lane, n);
-    }
-    LLVMValueRef table = LLVMGetNamedGlobal(e->module, VP__LANES_SYMBOL);
-    if (!table) table = LLVMAddGlobal(e->module, t, VP__LANES_SYMBOL);
-    LLVMValueRef numbers = LLVMBuildLoad2(e->builder, LLVMVectorType(t, n), table, "");
-    LLVMSetAlignment(numbers, 4);
-    return numbers;
+static LLVMValueRef constant_lanes(vp__emitter *e, LLVMTypeRef type) {
+    LLVMValueRef lane[VP__MOST_LANES];
+    for (int i = 0; i < e->width; i++) lane[i] = LLVMConstInt(type, (unsigned)i, 0);
+    return LLVMConstVector(lane, (unsigned)e->width);
 }
 
+static LLVMValueRef loaded_lanes(vp__emitter *e, LLVMTypeRef type) {
+    LLVMValueRef table = LLVMGetNamedGlobal(e->module, VP__LANES_SYMBOL);
+    if (!table) table = LLVMAddGlobal(e->module, type, VP__LANES_SYMBOL);
+    LLVMTypeRef vector = LLVMVectorType(type, (unsigned)e->width);
+    LLVMValueRef lanes = LLVMBuildLoad2(e->builder, vector, table, "");
+    LLVMSetAlignment(lanes, 4);
+    return lanes;
+}
+
+/* The lanes' numbers are compared with n. As constants they cost the compiler a quarter of the
+ * time it takes for a short loop; not where n is known, since so is the mask then, and in a
+ * reduction, where each row has a tail, it is worth it. */
 LLVMValueRef vp__emit_mask_below(vp__emitter *e, LLVMValueRef n) {
     LLVMTypeRef t = LLVMInt32TypeInContext(e->context);
     LLVMValueRef most = vp__emit_splat(e, LLVMBuildTrunc(e->builder, n, t, ""));
-    return LLVMBuildICmp(e->builder, LLVMIntULT, lane_numbers(e), most, "");
+    int64_t known;
+    const bool constant = e->ir->reduce >= 0 || vp__emit_is_known(n, &known);
+    return LLVMBuildICmp(e->builder, LLVMIntULT,
+                         constant ? constant_lanes(e, t) : loaded_lanes(e, t), most, "");
 }
 
 LLVMValueRef vp__emit_whole(vp__emitter *e, LLVMValueRef n, int64_t step) {
