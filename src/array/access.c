@@ -144,6 +144,7 @@ static vp__group *group_new(vp__log *log) {
     atomic_init(&g->waiters, NULL);
     atomic_init(&g->owners, 2);
     g->open = true;
+    g->last = false;
     g->reads = g->writes = vp__region_none();
     return g;
 }
@@ -172,6 +173,7 @@ static bool make_waiters(vp__log *log, bool barrier, bool write, const vp__regio
         }
         w->next = *chain;
         *chain = w;
+        if (g->last) break;
     }
     return true;
 }
@@ -213,6 +215,7 @@ static vp__group *follow_writers(vp__log *log, const vp__region *region, void *w
     wait_for(old, own, waits);
     g->reads = *region;
     g->older = old;
+    g->last = true;
     log->newest = g;
     set_live(log, 2);
     /* relaxed: nobody else knows the group yet. */
@@ -252,12 +255,17 @@ vp__group *vp__log_enter_own(vp__log *log, bool write, const vp__region *region,
         return NULL;
     }
     vp__region hull = *region;
-    for (vp__group *old = newest, *older; old; old = older) {
+    /* Whoever waits for a group that waits for all before it need not wait for these. */
+    bool last = true, implied = false;
+    for (vp__group *old = newest, *older; old && (barrier || !implied); old = older) {
         older = old->older;
-        if (barrier || conflicts(old, write, region)) {
+        if (!implied && (barrier || conflicts(old, write, region))) {
             vp__waiter *w = spare;
             spare = w->next;
             wait_for(old, w, waits);
+            implied = old->last;
+        } else if (!implied) {
+            last = false;
         }
         if (barrier) {
             vp__region_add(&hull, &old->reads);
@@ -270,6 +278,7 @@ vp__group *vp__log_enter_own(vp__log *log, bool write, const vp__region *region,
     if (!join) {
         if (newest && !barrier) seal(newest); /* nobody waits for an open group */
         g->older = barrier ? NULL : newest;
+        g->last = last;
         log->newest = g;
         set_live(log, barrier ? 1 : live(log) + 1);
     }
@@ -299,6 +308,7 @@ vp__group *vp__log_begin(vp__log *log) {
     atomic_init(&g->pending, 2);
     g->writes = vp__region_all();
     g->older = NULL;
+    g->last = true;
     log->newest = g;
     atomic_init(&log->live, 1);
     log->sequence++;

@@ -49,6 +49,7 @@ typedef struct vp__group {
     _Atomic int owners;       /* the log while listed, the members while unfinished */
     bool embedded;            /* lives in its storage, not freed alone */
     bool open;                /* may be joined; guarded by the log's lock, as all below */
+    bool last;                /* when it is over, so are all older ones */
     vp__region reads, writes; /* hulls */
     struct vp__group *older;
 } vp__group;
