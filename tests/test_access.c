@@ -281,6 +281,63 @@ VP_TEST(readers_share_and_writers_wait) {
     VP_CHECK_EQ(in_use(), base);
 }
 
+/* Waiting for the last of a chain is waiting for all of it. */
+VP_TEST(who_waits_for_the_last_waits_for_all) {
+    vp__log log;
+    vp__log_init(&log);
+    int64_t base = in_use();
+    enum { N = 11 };
+    vp__group *group[N];
+    int waits;
+    for (int i = 0; i < N; i++) { /* the last one reads */
+        group[i] = enter(&log, i % 2, 0, 100 + i, &waits);
+        VP_CHECK_EQ(waits, i > 0);
+    }
+    /* One beside the chain; who meets both waits for it and for the chain's last write. */
+    vp__group *beside = enter(&log, true, 200, 300, &waits);
+    VP_CHECK_EQ(waits, 0);
+    vp__group *both = enter(&log, false, 50, 250, &waits);
+    VP_CHECK_EQ(waits, 2);
+    for (int i = 0; i < N; i++)
+        VP_CHECK_EQ(finish(group[i]), i < N - 1 ? 1 + (i == N - 2) : 0);
+    VP_CHECK_EQ(finish(beside), 1);
+    VP_CHECK_EQ(finish(both), 0);
+    VP_CHECK(!vp__log_is_busy(&log));
+    vp__log_deinit(&log);
+    VP_CHECK_EQ(in_use(), base);
+}
+
+/* One that may leave stands for nobody, not even where there are too many to be listed. */
+VP_TEST(nobody_relies_on_an_observer) {
+    vp__log log;
+    vp__log_init(&log);
+    int64_t base = in_use();
+    enum { N = 16 };
+    vp__group *group[N];
+    vp__region all = vp__region_all(), first = interval(100, 101);
+    int waits, seen = 0;
+    for (int i = 0; i < N; i++) {
+        group[i] = enter(&log, i % 2 == 0, 100 + i, 101 + i, &waits);
+        VP_CHECK_EQ(waits, 0);
+    }
+    VP_CHECK_EQ(log.live, N);
+    vp__group *observer = vp__log_observe(&log, &all, &seen, 1, &seen);
+    VP_CHECK_EQ(seen, N / 2);
+    VP_CHECK_EQ(finish(observer), 0); /* before any of those it waits for */
+    VP_CHECK(vp__log_conflicts(&log, false, &first));
+    for (int i = 0; i < N; i++) VP_CHECK_EQ(finish(group[i]), i % 2 == 0);
+    group[0] = enter(&log, true, 0, 1, &waits);
+    observer = vp__log_observe(&log, &all, &seen, 1, &seen);
+    group[1] = enter(&log, true, 0, 1, &waits);
+    VP_CHECK_EQ(waits, 2); /* for the write before, too */
+    VP_CHECK_EQ(finish(observer), 1);
+    VP_CHECK_EQ(finish(group[0]), 2);
+    VP_CHECK_EQ(finish(group[1]), 0);
+    VP_CHECK(!vp__log_is_busy(&log));
+    vp__log_deinit(&log);
+    VP_CHECK_EQ(in_use(), base);
+}
+
 VP_TEST(disjoint_writers_share_a_group) {
     vp__log log;
     vp__log_init(&log);

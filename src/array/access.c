@@ -224,13 +224,10 @@ static vp__group *follow_writers(vp__log *log, const vp__region *region, void *w
     return g;
 }
 
-vp__group *vp__log_enter(vp__log *log, bool write, const vp__region *region, void *who,
-                         int what, int *waits) {
-    return vp__log_enter_own(log, write, region, who, what, NULL, waits);
-}
-
-vp__group *vp__log_enter_own(vp__log *log, bool write, const vp__region *region,
-                             void *who, int what, vp__waiter *own, int *waits) {
+/* Enters an access; `may_leave`: it may be over before what it waits for is. */
+static vp__group *enter(vp__log *log, bool write, bool may_leave,
+                        const vp__region *region, void *who, int what, vp__waiter *own,
+                        int *waits) {
     if (!write && log->newest) {
         vp__group *readers = is_none(&log->newest->writes)
                                  ? join_readers(log, region, who, what, own, waits)
@@ -239,7 +236,7 @@ vp__group *vp__log_enter_own(vp__log *log, bool write, const vp__region *region,
     }
     prune(log);
     vp__group *newest = log->newest;
-    bool full = live(log) >= MAX_LIVE;
+    bool full = live(log) >= MAX_LIVE && !may_leave;
     bool join = newest && newest->open && !conflicts(newest, write, region);
     /* Reads and writes share a group only when there are too many groups. */
     if (join && !full) {
@@ -278,7 +275,7 @@ vp__group *vp__log_enter_own(vp__log *log, bool write, const vp__region *region,
     if (!join) {
         if (newest && !barrier) seal(newest); /* nobody waits for an open group */
         g->older = barrier ? NULL : newest;
-        g->last = last;
+        g->last = last && !may_leave;
         log->newest = g;
         set_live(log, barrier ? 1 : live(log) + 1);
     }
@@ -293,6 +290,21 @@ vp__group *vp__log_enter_own(vp__log *log, bool write, const vp__region *region,
         atomic_store_explicit(&g->pending, 2, memory_order_relaxed);
     log->sequence++;
     return g;
+}
+
+vp__group *vp__log_enter(vp__log *log, bool write, const vp__region *region, void *who,
+                         int what, int *waits) {
+    return enter(log, write, false, region, who, what, NULL, waits);
+}
+
+vp__group *vp__log_enter_own(vp__log *log, bool write, const vp__region *region,
+                             void *who, int what, vp__waiter *own, int *waits) {
+    return enter(log, write, false, region, who, what, own, waits);
+}
+
+vp__group *vp__log_observe(vp__log *log, const vp__region *region, void *who, int what,
+                           int *waits) {
+    return enter(log, false, true, region, who, what, NULL, waits);
 }
 
 void vp__log_init(vp__log *log) {

@@ -78,6 +78,11 @@ vp__group *vp__log_enter(vp__log *log, bool write, const vp__region *region, voi
 vp__group *vp__log_enter_own(vp__log *log, bool write, const vp__region *region,
                              void *who, int what, vp__waiter *own, int *waits);
 
+/* Enters a read that may be over before what it waits for is: in the child after a fork there
+ * is nobody to read. Nobody relies on it, then: it stands for no others. */
+vp__group *vp__log_observe(vp__log *log, const vp__region *region, void *who, int what,
+                           int *waits);
+
 /* Enters an access only if it need not wait for anything; else returns NULL. */
 vp__group *vp__log_try(vp__log *log, bool write, const vp__region *region);
 

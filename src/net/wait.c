@@ -106,7 +106,7 @@ vp__error *vp__observe(vp__storage *s, const vp__region *r, vp__group **group) {
     for (;;) {
         vp__spin_lock(&s->lock);
         sequence = s->log.sequence;
-        *group = vp__log_enter(&s->log, false, r, e, VP__WAIT_EVENT, &waits);
+        *group = vp__log_observe(&s->log, r, e, VP__WAIT_EVENT, &waits);
         vp__spin_unlock(&s->lock);
         if (*group) break;
         vp__pool_trim();
