@@ -252,10 +252,21 @@ static int64_t in_use(void) {
     return stat.in_use;
 }
 
+static int64_t begin(vp__log *log) {
+    vp__log_init(log);
+    return in_use();
+}
+
+/* Everything is over, and given back. */
+static void end(vp__log *log, int64_t base) {
+    VP_CHECK(!vp__log_is_busy(log));
+    vp__log_deinit(log);
+    VP_CHECK_EQ(in_use(), base);
+}
+
 VP_TEST(readers_share_and_writers_wait) {
     vp__log log;
-    vp__log_init(&log);
-    int64_t base = in_use();
+    int64_t base = begin(&log);
     int waits, more;
     vp__group *a = enter(&log, false, 0, 100, &waits);
     VP_CHECK_EQ(waits, 0);
@@ -276,16 +287,13 @@ VP_TEST(readers_share_and_writers_wait) {
     VP_CHECK_EQ(finish(b), 1); /* the writer goes */
     VP_CHECK_EQ(finish(c), 1); /* and then the last reader */
     VP_CHECK_EQ(finish(e), 0);
-    VP_CHECK(!vp__log_is_busy(&log));
-    vp__log_deinit(&log);
-    VP_CHECK_EQ(in_use(), base);
+    end(&log, base);
 }
 
 /* Waiting for the last of a chain is waiting for all of it. */
 VP_TEST(who_waits_for_the_last_waits_for_all) {
     vp__log log;
-    vp__log_init(&log);
-    int64_t base = in_use();
+    int64_t base = begin(&log);
     enum { N = 11 };
     vp__group *group[N];
     int waits;
@@ -302,16 +310,13 @@ VP_TEST(who_waits_for_the_last_waits_for_all) {
         VP_CHECK_EQ(finish(group[i]), i < N - 1 ? 1 + (i == N - 2) : 0);
     VP_CHECK_EQ(finish(beside), 1);
     VP_CHECK_EQ(finish(both), 0);
-    VP_CHECK(!vp__log_is_busy(&log));
-    vp__log_deinit(&log);
-    VP_CHECK_EQ(in_use(), base);
+    end(&log, base);
 }
 
 /* One that may leave stands for nobody, not even where there are too many to be listed. */
 VP_TEST(nobody_relies_on_an_observer) {
     vp__log log;
-    vp__log_init(&log);
-    int64_t base = in_use();
+    int64_t base = begin(&log);
     enum { N = 16 };
     vp__group *group[N];
     vp__region all = vp__region_all(), first = interval(100, 101);
@@ -333,15 +338,12 @@ VP_TEST(nobody_relies_on_an_observer) {
     VP_CHECK_EQ(finish(observer), 1);
     VP_CHECK_EQ(finish(group[0]), 2);
     VP_CHECK_EQ(finish(group[1]), 0);
-    VP_CHECK(!vp__log_is_busy(&log));
-    vp__log_deinit(&log);
-    VP_CHECK_EQ(in_use(), base);
+    end(&log, base);
 }
 
 VP_TEST(disjoint_writers_share_a_group) {
     vp__log log;
-    vp__log_init(&log);
-    int64_t base = in_use();
+    int64_t base = begin(&log);
     enum { N = 5000 };
     static vp__group *group[N];
     int waits;
@@ -366,8 +368,7 @@ VP_TEST(disjoint_writers_share_a_group) {
 
 VP_TEST(what_has_finished_is_forgotten) {
     vp__log log;
-    vp__log_init(&log);
-    int64_t base = in_use();
+    int64_t base = begin(&log);
     int waits;
     uint64_t first = log.sequence;
     for (int i = 0; i < 100000; i++) {
@@ -409,8 +410,7 @@ static void signal_all(vp__waiter *w) {
 
 static void check_random(int entered, int span) {
     vp__log log;
-    vp__log_init(&log);
-    int64_t base = in_use();
+    int64_t base = begin(&log);
     access *all = calloc((size_t)entered, sizeof *all);
     VP_CHECK(all != NULL);
     int made = 0, done = 0;
@@ -447,9 +447,7 @@ static void check_random(int entered, int span) {
         done++;
         signal_all(vp__access_finish(all[first].group));
     }
-    VP_CHECK(!vp__log_is_busy(&log));
-    vp__log_deinit(&log);
-    VP_CHECK_EQ(in_use(), base);
+    end(&log, base);
     free(all);
 }
 

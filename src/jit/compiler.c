@@ -90,6 +90,8 @@ static int find_row(const char *name) {
 static const int32_t lane_numbers[] = {SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48)};
 _Static_assert(sizeof lane_numbers / sizeof *lane_numbers == VP__MOST_LANES,
                "a number for each lane");
+#undef FOUR
+#undef SIXTEEN
 
 /* Functions that code generators call for what a CPU cannot do itself, and what is ours. */
 static void *library_function(const char *name) {
