@@ -236,6 +236,7 @@ static vp__group *enter(vp__log *log, bool write, bool may_leave,
     }
     prune(log);
     vp__group *newest = log->newest;
+    /* One that may leave is no barrier: what it stands for would be forgotten. */
     bool full = live(log) >= MAX_LIVE && !may_leave;
     bool join = newest && newest->open && !conflicts(newest, write, region);
     /* Reads and writes share a group only when there are too many groups. */
