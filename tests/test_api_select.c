@@ -266,6 +266,11 @@ VP_TEST(writing_by_index_arrays_and_masks) {
            vp_reshape(vp_arange(VP_I64, 100, 106, 1), vp_shape(2, 3)));
     VP_CHECK_VALUES(b, 0, 1, 100, 3, 4, 5, 101, 7, 8, 9, 102, 11, 103, 13, 14, 15, 104,
                     17, 18, 19, 105, 21, 22, 23);
+    /* Leading axes of one are of no account, as in NumPy. */
+    vp_array c = vp__test_counting(4);
+    vp_array at = vp_let(vp_arange(VP_I64, 3, 1, -1));
+    vp_put(c, vp_at(at), vp_reshape(vp_arange(VP_F64, 7, 9, 1), vp_shape(1, 1, 2)));
+    VP_CHECK_VALUES(c, 0, 1, 8, 7);
 }
 
 VP_TEST(writing_what_does_not_fit) {

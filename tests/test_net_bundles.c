@@ -117,6 +117,32 @@ VP_TEST(the_source_is_written_after_the_loop) {
     }
 }
 
+/* Whatever else sees the target amid the loop sees the iterations before it, and no others. */
+VP_TEST(the_target_is_seen_amid_a_loop) {
+    enum { HALF = ROWS / 2 };
+    vp__test_threads(2);
+    vp__tuning.bundle_ns = INT64_MAX / 4; /* the bundle is open when that happens */
+    vp_array m = matrix();
+    double half[ROWS] = {0};
+    for (int i = 0; i < HALF; i++) half[i] = sum_of(i);
+    for (int turn = 0; turn < 30; turn++) {
+        vp_array r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+        VP_CHECK_OK(vp_sync());
+        sum_rows(r, m, 0, HALF);
+        vp_array copy = turn % 3 == 0 ? vp_let(r) : (vp_array){0, 0};
+        vp_expr open = turn % 3 == 1 ? vp_abs(r) : (vp_expr){0, 0};
+        if (turn % 3 == 2) vp_put(r, vp_at(VP_ALL), vp_sum(vp_abs(vp_get(m, 0))));
+        sum_rows(r, m, HALF, ROWS);
+        if (turn % 3 == 1) copy = vp_let(open);
+        if (turn % 3 == 2) sum_rows(r, m, 0, HALF);
+        check_sums(r);
+        if (turn % 3 != 2) VP_CHECK_ARRAY(copy, half, ROWS);
+        if (turn % 3 != 2) vp_drop(copy);
+        vp_drop(r);
+    }
+    VP_CHECK_GT(VP_STAT(bundled), 20 * HALF);
+}
+
 /* Iterations that read what the ones before them have stored. */
 VP_TEST(a_loop_that_reads_its_target) {
     vp__test_threads(2);

@@ -470,6 +470,60 @@ VP_TEST(small_work_gets_done_while_the_caller_sleeps) {
     vp_end(s);
 }
 
+/* Many short nodes that become ready at once. */
+static void open_short_nodes(vp_array x, int count, vp_array *first) {
+    vp__gate gate;
+    vp_array late = vp_let(VP_GATED(x, &gate)), y = vp_let(late);
+    *first = vp_let(vp_add(late, 1.0));
+    for (int i = 0; i < count; i++) vp_set(y, vp_add(late, x));
+    vp__gate_open(&gate);
+}
+
+static uint64_t executed_by(int core) {
+    return atomic_load(&vp__cores[core]->counters.executed);
+}
+
+/* A caller that waits does short nodes alone: shared, they would take longer. */
+VP_TEST(short_nodes_are_left_to_a_caller_that_waits) {
+    enum { NODES = 5000, TURNS_EACH = 20 };
+    vp__test_threads(2);
+    vp__tuning.wake_ns = 0; /* the worker is there */
+    vp_array x = vp__test_counting(40), first;
+    uint64_t fewer[2] = {0, 0}; /* what the thread has done that did fewer of them */
+    for (int turn = 0; turn < 2 * TURNS_EACH; turn++) {
+        const uint64_t before[2] = {executed_by(0), executed_by(1)};
+        vp__tuning.share_ns = turn % 2 ? INT64_MAX / 1000000 : 0;
+        vp_scope s = vp_begin();
+        open_short_nodes(x, NODES, &first);
+        VP_CHECK_OK(vp_sync());
+        vp_end(s);
+        const uint64_t done[2] = {executed_by(0) - before[0], executed_by(1) - before[1]};
+        fewer[turn % 2] += done[0] < done[1] ? done[0] : done[1];
+    }
+    printf("shared %llu, left %llu\n", (unsigned long long)fewer[0],
+           (unsigned long long)fewer[1]);
+    /* Until the caller waits they are anybody's; on a busy machine no worker may come. */
+    VP_CHECK_LE(4 * fewer[1], fewer[0] + NODES);
+}
+
+/* What it has not done when it need not wait any longer is done all the same, also by workers
+ * that have gone to sleep meanwhile. */
+VP_TEST(what_a_caller_leaves_gets_done) {
+    vp__test_threads(2);
+    vp__tuning.share_ns = INT64_MAX / 1000000;
+    vp__tuning.spin_ns = 0;
+    vp__tuning.naps = 0;
+    vp_array x = vp__test_counting(5), first;
+    for (int turn = 0; turn < 20; turn++) {
+        vp_scope s = vp_begin();
+        open_short_nodes(x, 5000, &first);
+        VP_CHECK_OK(vp_wait(first));
+        VP_CHECK_SOON(VP_STAT(in_flight) == 0);
+        VP_CHECK_VALUES(vp_get(first, vp_until(2)), 1, 2);
+        vp_end(s);
+    }
+}
+
 /* --- issuing threads ---------------------------------------------------------------- */
 
 static void *issue_alone(void *argument) {

@@ -298,6 +298,30 @@ VP_TEST(a_late_value_that_does_not_fit_poisons_its_target) {
     VP_CHECK_OK(vp_sync());
 }
 
+/* Axes of length 1 that the target has not are dropped when they are known, and nobody waits
+ * for that; others are a mistake. */
+VP_TEST(a_late_value_may_have_leading_axes_of_one) {
+    for (int wrong = 0; wrong < 2; wrong++) {
+        vp__gate size, run;
+        vp_array x = vp__test_counting(4);
+        vp_array row = vp_let(vp_reshape(vp_mul(x, 10.0), vp_shape(1, 1, 4)));
+        if (wrong) vp_set(row, vp_stack(0, row, row));
+        vp_array late = vp_let(VP_GATED_SIZE(row, &size, &run));
+        int line = __LINE__ + 1;
+        vp_put(x, vp_at(VP_ALL), vp_add(late, 1.0));
+        VP_CHECK(vp__test_closed(&size));
+        vp__gate_open(&size);
+        vp__gate_open(&run);
+        if (!wrong)
+            VP_CHECK_VALUES(x, 1, 11, 21, 31);
+        else
+            CHECK_CAUSE(vp_wait(x), VP_ERR_SHAPE, line,
+                        "put: a value of shape (2, 1, 1, 4) does not fit a selection of "
+                        "shape (4,)");
+    }
+    VP_CHECK_OK(vp_sync());
+}
+
 /* Poison goes with the elements: into lazy copies and renamed arrays, part by part. */
 VP_TEST(poison_is_copied_with_the_elements) {
     vp__test_threads(2);

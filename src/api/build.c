@@ -55,10 +55,11 @@ __attribute__((noinline, cold)) static vp__expr *no_array(vp__name *n, vp_array 
     return e;
 }
 
-/* A leaf that reads a named array as it is now; it holds the buffer for those who may want
- * to view or write the array through it. Flat, since nearly every operand is one. */
-__attribute__((flatten)) static vp__expr *array_leaf(vp_array a, bool holds_buffer,
-                                                     const char *where) {
+/* A leaf that reads a part of a named array as it is now, or all of it (NULL, or an array
+ * whose size is not known); it holds the buffer for those who may want to view or write the
+ * array through it. */
+static inline vp__expr *name_leaf(vp_array a, const vp_index *part, bool holds_buffer,
+                                  const char *where) {
     vp__name *n = vp__name_lock(a);
     if (__builtin_expect(!n || n->error, 0)) return no_array(n, a, where);
     vp__buffer *b = n->buffer;
@@ -66,16 +67,37 @@ __attribute__((flatten)) static vp__expr *array_leaf(vp_array a, bool holds_buff
     bool shared = vp__buffer_is_shared(b);
     if (shared) vp__spin_lock(&b->lock);
     vp__storage *s = b->storage;
-    vp__error *failed = s->late ? vp__storage_failure(s) : NULL;
+    vp__error *error = s->late ? vp__error_retain(vp__storage_failure(s)) : NULL;
+    vp__layout l;
+    if (part && !n->late && !error) {
+        error = vp__select_apply(part->item, (int)part->count, n->ndim, n->offset,
+                                 n->dims, n->strides, &l);
+        if (__builtin_expect(error != NULL, 0))
+            error = vp__error_wrap(error, where, "get");
+    }
     vp__expr *e;
-    if (__builtin_expect(failed != NULL, 0))
-        e = vp__expr_poison(vp__error_retain(failed), where);
+    if (__builtin_expect(error != NULL, 0))
+        e = vp__expr_poison(error, where);
+    else if (part && !n->late)
+        e = vp__expr_leaf(s, b, n->dtype, l.offset, l.ndim, l.dims, l.strides, false,
+                          where);
     else
         e = vp__expr_leaf(s, holds_buffer ? b : NULL, n->dtype, n->offset, n->ndim,
                           n->dims, n->strides, n->late, where);
     if (shared) vp__spin_unlock(&b->lock);
     vp__name_unlock(n);
     return e;
+}
+
+/* Flat, since nearly every operand is one. */
+__attribute__((flatten)) static vp__expr *array_leaf(vp_array a, bool holds_buffer,
+                                                     const char *where) {
+    return name_leaf(a, NULL, holds_buffer, where);
+}
+
+__attribute__((flatten)) vp__expr *vp__array_part(vp_array a, const vp_index *part,
+                                                  const char *where) {
+    return name_leaf(a, part, true, where);
 }
 
 /* Whether it is only known by its use what becomes of an expression. */
@@ -461,7 +483,7 @@ vp__expr *vp__build_reduce(int op, const char *where, vp__expr *x, uint32_t axes
         return vp__refuse(1, &x, where, error);
     }
     make_room(1, &x);
-    x = vp__build_cast(x, work, where);
+    if (x->dtype != work || x->kind == VP__EXPR_CONST) x = vp__build_cast(x, work, where);
     if (x->kind == VP__EXPR_POISON) return x;
     int64_t dims[VP__MAXDIM];
     int ndim = vp__reduced_dims(x->ndim, x->dims, axes, keepdims, dims);
@@ -475,7 +497,7 @@ vp__expr *vp__build_reduce(int op, const char *where, vp__expr *x, uint32_t axes
     e->late = x->late;
     adopt(e, 0, x);
     if (!x->late) {
-        memcpy(e->dims, dims, (size_t)ndim * sizeof(int64_t));
+        for (int i = 0; i < ndim; i++) e->dims[i] = dims[i];
         e->count = vp__shape_count(ndim, dims, 1);
         vp__error *error = vp__reduce_check(op, x->ndim, x->dims, axes, where);
         if (error) {

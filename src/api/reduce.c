@@ -63,32 +63,43 @@ static vp__expr *variance(vp__expr *x, uint32_t axes, vp_dtype t, bool keep,
     return divide_by_count(sum, count, where);
 }
 
+static const char *name_of(int op) {
+    return op == VP__MEAN            ? "mean"
+           : op == VP__VAR           ? "var"
+           : op == VP__STD           ? "std"
+           : (unsigned)op < VP__NOPS ? vp__ops[op].name
+                                     : "reduction";
+}
+
+/* What is wrong with a reduction of x; sets the axes' bits. */
+static vp__error *check(int op, const vp__expr *x, const vp_axes_t *axes, vp_dtype dtype,
+                        const char *where, uint32_t *bits) {
+    vp__error *error = vp__axes_bits(axes, x->ndim, name_of(op), where, bits);
+    if (error) return error;
+    if (dtype != VP_AUTO && !vp__dtype_is_valid(dtype))
+        return vp__error_new(VP_ERR_TYPE, where, "%s: %d is not an element type",
+                             name_of(op), (int)dtype);
+    if ((unsigned)op < VP__NOPS && vp__ops[op].reduces) return NULL;
+    if (op != VP__MEAN && op != VP__VAR && op != VP__STD)
+        return vp__error_new(VP_ERR_VALUE, where, "no such reduction");
+    const vp_dtype t = mean_type((vp_dtype)x->dtype, dtype);
+    const int cls = vp__dtype[t].cls;
+    if (cls == VP__CLASS_F || cls == VP__CLASS_C) return NULL;
+    return vp__error_new(VP_ERR_TYPE, where,
+                         "%s: the result type must be floating, not %s", name_of(op),
+                         vp__dtype[t].name);
+}
+
 vp_expr vp__reduce(int op, const char *where, vp_operand operand, const vp_axes_t *axes,
                    vp_dtype dtype, int keepdims) {
     VP__CALL;
     vp__expr *x = vp__operand(operand, where);
     if (x->kind == VP__EXPR_POISON) return vp__give(x);
     x->type = x->kind == VP__EXPR_CONST ? 0 : x->type;
-    const char *name = op == VP__MEAN            ? "mean"
-                       : op == VP__VAR           ? "var"
-                       : op == VP__STD           ? "std"
-                       : (unsigned)op < VP__NOPS ? vp__ops[op].name
-                                                 : "reduction";
     uint32_t bits;
-    vp__error *error = vp__axes_bits(axes, x->ndim, name, where, &bits);
-    if (!error && dtype != VP_AUTO && !vp__dtype_is_valid(dtype))
-        error = vp__error_new(VP_ERR_TYPE, where, "%s: %d is not an element type", name,
-                              (int)dtype);
-    bool known = op == VP__MEAN || op == VP__VAR || op == VP__STD ||
-                 ((unsigned)op < VP__NOPS && vp__ops[op].reduces);
-    if (!error && !known) error = vp__error_new(VP_ERR_VALUE, where, "no such reduction");
-    vp_dtype t = error ? VP_F64 : mean_type((vp_dtype)x->dtype, dtype);
-    int cls = vp__dtype[t].cls;
-    if (!error && op >= VP__MEAN && cls != VP__CLASS_F && cls != VP__CLASS_C)
-        error = vp__error_new(VP_ERR_TYPE, where,
-                              "%s: the result type must be floating, not %s", name,
-                              vp__dtype[t].name);
+    vp__error *error = check(op, x, axes, dtype, where, &bits);
     if (error) return vp__give(vp__refuse(1, &x, where, error));
+    const vp_dtype t = mean_type((vp_dtype)x->dtype, dtype);
     bool keep = keepdims != 0;
     vp__expr *r;
     if (op == VP__MEAN) {

@@ -216,39 +216,13 @@ static bool is_plain(const vp_index *index) {
     return plain;
 }
 
-/* Part of an array whose size is known: its leaf, which nobody has a handle of, becomes that
- * part. */
-static vp__expr *select_leaf(vp__expr *e, const vp_index *index, const char *where) {
-    vp__layout l;
-    vp__error *error = vp__select_apply(index->item, (int)index->count, e->ndim,
-                                        e->offset, e->dims, e->strides, &l);
-    if (error) return vp__refuse(1, &e, where, vp__error_wrap(error, where, "get"));
-    /* Axes that are not in the record itself are a block of their own, of the size that
-     * ndim says. */
-    if (l.ndim != e->ndim && (l.ndim > e->ndim || e->ndim > VP__EXPR_AXES)) {
-        vp__expr *r = vp__expr_leaf(e->storage, e->buffer, (vp_dtype)e->dtype, l.offset,
-                                    l.ndim, l.dims, l.strides, false, where);
-        vp__expr_free(e);
-        return r;
-    }
-    e->where = where;
-    e->offset = l.offset;
-    e->ndim = (int8_t)l.ndim;
-    for (int i = 0; i < l.ndim; i++) {
-        e->dims[i] = l.dims[i];
-        e->strides[i] = l.strides[i];
-    }
-    vp__expr_measure(e);
-    return e;
-}
-
 vp_expr vp__get(const char *where, vp_operand x, vp_index at) {
     VP__CALL;
     const vp_index *index = &at;
-    vp__expr *e = vp__operand_view(x, where);
-    const bool plain = is_plain(index);
-    if (plain && x.kind == VP__IN_ARRAY && e->kind == VP__EXPR_LEAF && !e->late)
-        return vp__give(select_leaf(e, index, where));
+    const bool plain = is_plain(index), named = x.kind == VP__IN_ARRAY;
+    vp__expr *e = plain && named ? vp__array_part(vp__bits_array(x.bits), index, where)
+                                 : vp__operand_view(x, where);
+    if (plain && named && !e->late) return vp__give(e);
     if (e->kind != VP__EXPR_VIEW) e = vp__as_leaf(e);
     vp__expr *array[16] = {NULL};
     vp__error *error = resolve_arrays(index, array, where);
@@ -323,14 +297,14 @@ static void report(vp__error *e) {
     vp__error_release(e);
 }
 
-/* Drops leading axes of length 1 that the target has not. */
+/* Drops leading axes of length 1 that the target has not; a late value's node does. */
 static vp__expr *fit_axes(vp__expr *value, int ndim, const char *where) {
-    if (value->kind == VP__EXPR_POISON || value->ndim <= ndim) return value;
-    value = vp__as_sized_leaf(value);
+    if (value->kind == VP__EXPR_POISON || value->late || value->ndim <= ndim)
+        return value;
+    value = vp__as_leaf(value);
     if (value->kind != VP__EXPR_LEAF) return value;
-    int extra = value->ndim - ndim;
-    for (int i = 0; i < extra; i++)
-        if (value->dims[i] != 1) return value;
+    const int extra = vp__shape_surplus(value->ndim, value->dims, ndim);
+    if (!extra) return value;
     vp__expr *r =
         vp__expr_leaf(value->storage, NULL, (vp_dtype)value->dtype, value->offset, ndim,
                       value->dims + extra, value->strides + extra, false, where);
@@ -338,15 +312,22 @@ static vp__expr *fit_axes(vp__expr *value, int ndim, const char *where) {
     return r;
 }
 
-static vp__error *check_fit(const vp__expr *value, int ndim, const int64_t *dims,
-                            const char *where) {
+/* Whether a value may go into a selection, as far as that is known. */
+static bool fits(const vp__expr *value, int ndim, const int64_t *dims) {
+    if (value->late) return true;
+    if (value->ndim > ndim) return false;
+    if (value->ndim == 0 || vp__shape_equal(value->ndim, value->dims, ndim, dims))
+        return true;
     int64_t both[VP__MAXDIM];
     int n = ndim;
     memcpy(both, dims, (size_t)ndim * sizeof(int64_t));
-    if (value->ndim <= ndim &&
-        (value->late || (vp__shape_broadcast(&n, both, value->ndim, value->dims) &&
-                         vp__shape_equal(n, both, ndim, dims))))
-        return NULL;
+    return vp__shape_broadcast(&n, both, value->ndim, value->dims) &&
+           vp__shape_equal(n, both, ndim, dims);
+}
+
+static vp__error *check_fit(const vp__expr *value, int ndim, const int64_t *dims,
+                            const char *where) {
+    if (fits(value, ndim, dims)) return NULL;
     char a[200], b[200];
     return vp__error_new(VP_ERR_SHAPE, where,
                          "put: a value of shape %s does not fit a selection of shape %s",
@@ -365,11 +346,12 @@ static vp__error *find_target(vp_array a, const char *where, vp__buffer **buffer
         vp__storage *late = NULL;
         if (!error) {
             vp__name_refresh(n);
-            vp__spin_lock(&n->buffer->lock);
+            const bool shared = vp__buffer_is_shared(n->buffer);
+            if (shared) vp__spin_lock(&n->buffer->lock);
             vp__storage *s = n->buffer->storage;
-            error = vp__error_retain(vp__storage_failure(s));
+            if (s->late) error = vp__error_retain(vp__storage_failure(s));
             if (n->late) vp__storage_retain(late = s);
-            vp__spin_unlock(&n->buffer->lock);
+            if (shared) vp__spin_unlock(&n->buffer->lock);
         }
         if (!error && !late) {
             vp__buffer_retain(n->buffer);
@@ -377,8 +359,10 @@ static vp__error *find_target(vp_array a, const char *where, vp__buffer **buffer
             *dtype = (vp_dtype)n->dtype;
             layout->ndim = n->ndim;
             layout->offset = n->offset;
-            memcpy(layout->dims, n->dims, (size_t)n->ndim * sizeof(int64_t));
-            memcpy(layout->strides, n->strides, (size_t)n->ndim * sizeof(int64_t));
+            for (int i = 0; i < n->ndim; i++) {
+                layout->dims[i] = n->dims[i];
+                layout->strides[i] = n->strides[i];
+            }
         }
         vp__name_unlock(n);
         if (!late || error) {
@@ -392,14 +376,12 @@ static vp__error *find_target(vp_array a, const char *where, vp__buffer **buffer
 }
 
 static vp__error *check_writable(const vp__layout *l, const char *where) {
-    if (vp__shape_count(l->ndim, l->dims, 1) == 0) return NULL;
-    for (int i = 0; i < l->ndim; i++)
-        if (l->strides[i] == 0 && l->dims[i] > 1)
-            return vp__error_new(
-                VP_ERR_VALUE, where,
-                "put: a broadcast view cannot be written, its elements are one "
-                "and the same");
-    return NULL;
+    bool shares = false;
+    for (int i = 0; i < l->ndim; i++) shares |= l->strides[i] == 0 && l->dims[i] > 1;
+    if (!shares || vp__shape_count(l->ndim, l->dims, 1) == 0) return NULL;
+    return vp__error_new(VP_ERR_VALUE, where,
+                         "put: a broadcast view cannot be written, its elements are one "
+                         "and the same");
 }
 
 static void poison_now(vp__buffer *buffer, const vp__layout *l, int size,
@@ -417,6 +399,10 @@ static void poison_now(vp__buffer *buffer, const vp__layout *l, int size,
 /* Makes the value what the selection's elements take; an error when it does not fit. */
 static vp__error *fit_value(vp__expr **value, vp_dtype dtype, const vp__layout *l,
                             const char *where) {
+    const vp__expr *v = *value;
+    if (v->dtype == dtype && v->kind != VP__EXPR_CONST && v->kind != VP__EXPR_POISON &&
+        fits(v, l->ndim, l->dims))
+        return NULL; /* nearly always */
     *value = fit_axes(vp__build_cast(*value, dtype, where), l->ndim, where);
     if ((*value)->kind == VP__EXPR_POISON) return NULL;
     return check_fit(*value, l->ndim, l->dims, where);

@@ -34,8 +34,8 @@ static void find_window(vp__region *r, int ndim, const int64_t *dims,
     if (r->from < 0 || r->to > r->period) r->period = 0;
 }
 
-vp__region vp__region_of(int64_t offset, int ndim, const int64_t *dims,
-                         const int64_t *strides, int element_size) {
+vp__region vp__region_of_axes(int64_t offset, int ndim, const int64_t *dims,
+                              const int64_t *strides, int element_size) {
     vp__region r = {offset, offset, 0, 0, 0};
     int64_t count_bytes = element_size;
     for (int i = 0; i < ndim; i++) {

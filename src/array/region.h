@@ -31,8 +31,14 @@ static inline vp__region vp__region_all(void) {
 static inline vp__region vp__region_none(void) { return (vp__region){0, 0, 0, 0, 0}; }
 
 /* The region of a view that starts `offset` bytes into its storage. */
-vp__region vp__region_of(int64_t offset, int ndim, const int64_t *dims,
-                         const int64_t *strides, int element_size);
+vp__region vp__region_of_axes(int64_t offset, int ndim, const int64_t *dims,
+                              const int64_t *strides, int element_size);
+static inline vp__region vp__region_of(int64_t offset, int ndim, const int64_t *dims,
+                                       const int64_t *strides, int element_size) {
+    if (ndim == 1 && strides[0] == element_size && dims[0] > 0) /* nearly all */
+        return (vp__region){offset, offset + dims[0] * element_size, 0, 0, 0};
+    return vp__region_of_axes(offset, ndim, dims, strides, element_size);
+}
 
 /* For regions whose intervals overlap: whether their windows, if any, do. */
 bool vp__region_windows_overlap(const vp__region *a, const vp__region *b);

@@ -25,6 +25,13 @@ bool vp__shape_equal(int na, const int64_t *a, int nb, const int64_t *b) {
     return true;
 }
 
+int vp__shape_surplus(int ndim, const int64_t *dims, int target_ndim) {
+    const int extra = ndim - target_ndim;
+    for (int i = 0; i < extra; i++)
+        if (dims[i] != 1) return 0;
+    return extra > 0 ? extra : 0;
+}
+
 const char *vp__shape_text(char *text, size_t size, int ndim, const int64_t *dims) {
     size_t at = (size_t)snprintf(text, size, "(");
     for (int i = 0; i < ndim; i++) {

@@ -16,6 +16,10 @@ int64_t vp__shape_count(int ndim, const int64_t *dims, int element_size);
 
 bool vp__shape_equal(int na, const int64_t *a, int nb, const int64_t *b);
 
+/* How many leading axes, all of length 1, a value has beyond those it is stored into, where
+ * they are of no account; 0 if it has others there, or none. */
+int vp__shape_surplus(int ndim, const int64_t *dims, int target_ndim);
+
 /* Writes "(3, 4)" into text, shortened with "…" when it does not fit. */
 const char *vp__shape_text(char *text, size_t size, int ndim, const int64_t *dims);
 

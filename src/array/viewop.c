@@ -21,7 +21,7 @@ int64_t vp__range_clip(const vp_sel *r, int64_t dim, int64_t *start) {
 }
 
 static int uses_axis(const vp_sel *s) {
-    return s->kind == VP__SEL_INDEX || s->kind == VP__SEL_RANGE || s->kind == VP__SEL_ALL;
+    return s->kind != VP__SEL_NEWAXIS && s->kind != VP__SEL_ELLIPSIS;
 }
 
 static vp__error *too_many_axes(void) {
@@ -46,35 +46,35 @@ static vp__error *axis_bits(const vp__viewop *op, int ndim, uint32_t *bits) {
     return NULL;
 }
 
-static int select_ndim(const vp_sel *item, int count, int ndim, int *used,
-                       vp__error **error) {
-    int gone = 0, fresh = 0, ellipses = 0;
-    *used = 0;
+/* How many axes a selection leaves; an error when it is not one of this many. */
+static vp__error *check_select(const vp_sel *item, int count, int ndim, int *result) {
+    int used = 0, gone = 0, fresh = 0, ellipses = 0;
     for (int i = 0; i < count; i++) {
         const vp_sel *s = &item[i];
-        *used += uses_axis(s);
+        used += uses_axis(s);
         gone += s->kind == VP__SEL_INDEX;
         fresh += s->kind == VP__SEL_NEWAXIS;
         ellipses += s->kind == VP__SEL_ELLIPSIS;
-        if (s->kind == VP__SEL_RANGE && s->step == 0 && !*error)
-            *error = vp__error_new(VP_ERR_VALUE, NULL, "a range's step cannot be 0");
+        if (s->kind == VP__SEL_RANGE && s->step == 0)
+            return vp__error_new(VP_ERR_VALUE, NULL, "a range's step cannot be 0");
     }
-    if (!*error && *used > ndim)
-        *error = vp__error_new(VP_ERR_INDEX, NULL, "%d indices for an array of %d axes",
-                               *used, ndim);
-    if (!*error && ellipses > 1)
-        *error =
-            vp__error_new(VP_ERR_INDEX, NULL, "a selection has at most one ellipsis");
-    if (!*error && ndim - gone + fresh > VP__MAXDIM) *error = too_many_axes();
-    return ndim - gone + fresh;
+    *result = ndim - gone + fresh;
+    if (used > ndim)
+        return vp__error_new(VP_ERR_INDEX, NULL, "%d indices for an array of %d axes",
+                             used, ndim);
+    if (ellipses > 1)
+        return vp__error_new(VP_ERR_INDEX, NULL, "a selection has at most one ellipsis");
+    return *result > VP__MAXDIM ? too_many_axes() : NULL;
 }
 
 int vp__viewop_ndim(const vp__viewop *op, int ndim, vp__error **error) {
     *error = NULL;
     uint32_t bits;
-    int used;
+    int selected = ndim;
     switch (op->kind) {
-    case VP__VIEW_SELECT: return select_ndim(op->u.item, op->count, ndim, &used, error);
+    case VP__VIEW_SELECT:
+        *error = check_select(op->u.item, op->count, ndim, &selected);
+        return selected;
     case VP__VIEW_RESHAPE:
     case VP__VIEW_BROADCAST:
         if (op->count < 0 || op->count > VP__MAXDIM) *error = too_many_axes();
@@ -113,32 +113,53 @@ static void take_axis(vp__layout *out, const vp__layout *in, int from) {
     put_axis(out, in->dims[from], in->strides[from]);
 }
 
+/* What is wrong with a selection that could not be applied: its form, or else the index that
+ * item `at` is for an axis. */
+__attribute__((noinline, cold)) static vp__error *no_selection(const vp_sel *item,
+                                                               int count, int ndim,
+                                                               const int64_t *dims,
+                                                               int at, int axis) {
+    int selected;
+    vp__error *error = check_select(item, count, ndim, &selected);
+    if (error) return error;
+    return vp__error_new(VP_ERR_INDEX, NULL,
+                         "index %lld is out of bounds for axis %d with size %lld",
+                         (long long)item[at].start, axis, (long long)dims[axis]);
+}
+
+/* How many axes an ellipsis stands for, which item `at` is. */
+static int ellipsis_axes(const vp_sel *item, int count, int ndim, int at, int before) {
+    int after = 0;
+    for (int i = at + 1; i < count; i++) after += uses_axis(&item[i]);
+    return ndim - before - after;
+}
+
 vp__error *vp__select_apply(const vp_sel *item, int count, int ndim, int64_t offset,
                             const int64_t *dims, const int64_t *strides, vp__layout *l) {
-    vp__error *error = NULL;
-    int used, from = 0;
-    select_ndim(item, count, ndim, &used, &error);
-    if (error) return error;
+    int from = 0, i = 0, selected;
+    bool ellipsis = false;
+    if (__builtin_expect(ndim + count > VP__MAXDIM,
+                         0)) { /* it might have too many axes */
+        vp__error *error = check_select(item, count, ndim, &selected);
+        if (error) return error;
+    }
     l->ndim = 0;
-    l->offset = offset;
-    for (int i = 0; i < count; i++) {
+    for (; i < count; i++) {
         const vp_sel *s = &item[i];
+        if (uses_axis(s) && from >= ndim) goto no;
         switch (s->kind) {
         case VP__SEL_INDEX: {
             int64_t dim = dims[from], k = s->start < 0 ? s->start + dim : s->start;
-            if (k < 0 || k >= dim)
-                return vp__error_new(
-                    VP_ERR_INDEX, NULL,
-                    "index %lld is out of bounds for axis %d with size %lld",
-                    (long long)s->start, from, (long long)dim);
-            l->offset += k * strides[from++];
+            if (k < 0 || k >= dim) goto no;
+            offset += k * strides[from++];
             break;
         }
         case VP__SEL_RANGE: {
+            if (s->step == 0) goto no;
             int64_t start, length = vp__range_clip(s, dims[from], &start);
             /* With at most one element the step is of no account, and could overflow. */
             put_axis(l, length, length > 1 ? strides[from] * s->step : strides[from]);
-            if (length > 0) l->offset += start * strides[from];
+            if (length > 0) offset += start * strides[from];
             from++;
             break;
         }
@@ -149,13 +170,18 @@ vp__error *vp__select_apply(const vp_sel *item, int count, int ndim, int64_t off
             break;
         case VP__SEL_NEWAXIS: put_axis(l, 1, 0); break;
         case VP__SEL_ELLIPSIS:
-            for (int k = ndim - used; k > 0; k--, from++)
+            if (ellipsis) goto no;
+            ellipsis = true;
+            for (int k = ellipsis_axes(item, count, ndim, i, from); k > 0; k--, from++)
                 put_axis(l, dims[from], strides[from]);
             break;
         }
     }
     for (; from < ndim; from++) put_axis(l, dims[from], strides[from]);
+    l->offset = offset;
     return NULL;
+no:
+    return no_selection(item, count, ndim, dims, i, from);
 }
 
 static vp__error *apply_reshape(const vp__viewop *op, vp__layout *l, const vp__layout *in,

@@ -5,6 +5,7 @@
 #include "net/bundle.h"
 
 #include "array/pool.h"
+#include "array/shape.h"
 #include "base/config.h"
 #include "jit/plugin.h"
 #include "net/bundle_run.h"
@@ -243,6 +244,21 @@ static void keep_pace(vp__core *core) {
     if (n) vp__node_run(core, n);
 }
 
+/* Adds a put, whose accesses are the bundle's already; the bundle is nobody's meanwhile. */
+static void gather(vp__core *core, vp__node *n, vp__expr *const *leaves,
+                   const vp__expr *value, const vp__target *t, uint64_t sequence) {
+    add_lane(n, leaves, value, t, sequence);
+    vp__count(&core->counters.bundled, 1);
+    core->streak_at = instructions_of(core);
+    if (is_full(core, n)) {
+        push(core, n);
+        keep_pace(core);
+        return;
+    }
+    /* release: whoever takes it sees the lane. */
+    atomic_store_explicit(&core->bundle, n, memory_order_release);
+}
+
 bool vp__bundle_put(vp__recipe *recipe, vp__expr *const *leaves, const vp__expr *value,
                     const vp__target *t, vp__storage *s, const vp__region *region,
                     bool fits) {
@@ -264,15 +280,49 @@ bool vp__bundle_put(vp__recipe *recipe, vp__expr *const *leaves, const vp__expr 
         if (!n) return false;
         sequence = n->write_sequence;
     }
-    add_lane(n, leaves, value, t, sequence);
-    vp__count(&core->counters.bundled, 1);
-    core->streak_at = instructions_of(core);
-    if (!is_full(core, n)) {
-        /* release: whoever takes it sees the lane. */
-        atomic_store_explicit(&core->bundle, n, memory_order_release);
-        return true;
-    }
-    push(core, n);
-    keep_pace(core);
+    gather(core, n, leaves, value, t, sequence);
     return true;
+}
+
+/* Whether a put is what the bundle gathers, into the storage that its buffer has now, and
+ * nothing but the order of accesses can be in its way. */
+static bool is_next(vp__core *core, const vp__node *n, const vp__target *t,
+                    vp__expr *value, vp__expr **leaves) {
+    const vp__bundle *b = n->payload;
+    vp__recipe *recipe = b->recipe;
+    vp__storage *s = n->result;
+    const bool fits =
+        !value->late && vp__shape_equal(value->ndim, value->dims, t->ndim, t->dims);
+    if (b->ndim != t->ndim || b->fits != fits ||
+        instructions_of(core) != core->streak_at || recipe->uses >= core->recipe_uses ||
+        !vp__recipe_is_for(recipe, value, fits ? t->strides : NULL, leaves))
+        return false;
+    vp__spin_lock(&t->buffer->lock);
+    /* relaxed: as in vp__prepare_write. */
+    const bool plain = t->buffer->storage == s && !vp__storage_captures(s) &&
+                       atomic_load_explicit(&s->sharers, memory_order_relaxed) == 1 &&
+                       !vp__target_covers(t, s);
+    vp__spin_unlock(&t->buffer->lock);
+    return plain;
+}
+
+bool vp__bundle_next(vp__core *core, const vp__target *t, vp__expr *value) {
+    /* acquire: as in vp__bundle_push. */
+    vp__node *n = atomic_exchange_explicit(&core->bundle, NULL, memory_order_acquire);
+    if (!n) return false;
+    vp__bundle *b = n->payload;
+    vp__expr *leaves[VP__SEGMENT_LEAVES];
+    uint64_t sequence;
+    if (is_next(core, n, t, value, leaves) && add_reads(n, leaves, b->nleaves)) {
+        const vp__region region = vp__region_of(t->offset, t->ndim, t->dims, t->strides,
+                                                vp__dtype[t->dtype].size);
+        if (extend_write(n, &region, &sequence)) {
+            b->recipe->uses++;
+            gather(core, n, leaves, value, t, sequence);
+            return true;
+        }
+    }
+    /* release: what it reads may be more than before. */
+    atomic_store_explicit(&core->bundle, n, memory_order_release);
+    return false;
 }

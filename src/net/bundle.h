@@ -23,6 +23,11 @@ bool vp__bundle_put(vp__recipe *recipe, vp__expr *const *leaves, const vp__expr 
                     const vp__target *t, vp__storage *s, const vp__region *region,
                     bool fits);
 
+/* The short way for the next put of a loop: into the core's open bundle, if it is one like
+ * those before it. False, and nothing done, where there is anything to decide. The core is the
+ * caller's; the value stays its own. */
+bool vp__bundle_next(vp__core *core, const vp__target *t, vp__expr *value);
+
 /* Gives a core's open bundle to the net. The core is the caller's. */
 void vp__bundle_push(vp__core *core);
 static inline void vp__bundle_end(vp__core *core) {

@@ -163,6 +163,30 @@ void vp__core_wake(vp__core *c) {
         syscall(SYS_futex, &c->parked, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
+/* Whether a thread that waits does what is queued there, and that is so short that others
+ * who took some would cost it more than they do. Only workers ask: of two that wait neither
+ * may rely on the other. */
+static bool is_minded(vp__core *c) {
+    /* seq_cst, like its end, which comes before the look at `parked`; the rest are hints. */
+    return atomic_load_explicit(&c->helping, memory_order_seq_cst) &&
+           atomic_load_explicit(&c->ahead, memory_order_relaxed) <
+               vp__deque_size(&c->deque) * vp__tuning.share_ns;
+}
+
+static bool is_worker(const vp__core *c) {
+    return c->index > 0 && c->index < vp__placeable;
+}
+
+void vp__core_help_begin(vp__core *self) {
+    atomic_store_explicit(&self->helping, true, memory_order_relaxed); /* a hint so far */
+}
+
+void vp__core_help_end(vp__core *self) {
+    /* seq_cst: a worker that sleeps because of it sees that it is over, or is seen here. */
+    atomic_store_explicit(&self->helping, false, memory_order_seq_cst);
+    if (vp__deque_size(&self->deque) > 0) vp__core_wake_if_worth(self, self->index);
+}
+
 void vp__core_wake_if_worth(vp__core *self, int core) {
     vp__core *c = vp__cores[core];
     bool worth =
@@ -172,6 +196,7 @@ void vp__core_wake_if_worth(vp__core *self, int core) {
         if (parked == ASLEEP || (parked && worth)) vp__core_wake(c);
         return;
     }
+    if (is_minded(c)) return;
     for (int i = 1; i < vp__placeable; i++) {
         int parked = atomic_load_explicit(&vp__cores[i]->parked, memory_order_seq_cst);
         if (parked == ASLEEP || (parked && worth)) {
@@ -224,8 +249,7 @@ static vp__node *steal_from(vp__core *self, vp__core *victim) {
 
 /* Whether no thread works on what is queued there. */
 static bool is_orphan(const vp__core *c) {
-    return (c->index == 0 || c->index >= vp__placeable) &&
-           !atomic_load_explicit(&c->used, memory_order_relaxed);
+    return !is_worker(c) && !atomic_load_explicit(&c->used, memory_order_relaxed);
 }
 
 vp__node *vp__core_find(vp__core *self) {
@@ -236,13 +260,13 @@ vp__node *vp__core_find(vp__core *self) {
     int first = (int)((self->random >> 8) % (uint32_t)count);
     /* A caller that waits always does, or two that wait for each other's queues would wait
      * for good. */
-    const bool steals = !(vp__config_get()->without & VP__WITHOUT_STEALING) ||
-                        self->index == 0 || self->index >= vp__placeable;
+    const bool works = is_worker(self);
+    const bool steals = !(vp__config_get()->without & VP__WITHOUT_STEALING) || !works;
     for (int i = 0; i < count; i++) {
         vp__core *victim = vp__cores[(first + i) % count];
         /* From a record without a thread there is always something to take over. */
         if (victim != self && (steals || is_orphan(victim)) &&
-            (n = steal_from(self, victim)))
+            !(works && is_minded(victim)) && (n = steal_from(self, victim)))
             return n;
     }
     return NULL;
@@ -261,7 +285,8 @@ void vp__core_sleep(vp__core *self, const _Atomic int *done, int64_t timeout_ns)
     bool stay = atomic_load_explicit(&vp__workers_pause, memory_order_seq_cst) ||
                 (done && atomic_load_explicit(done, memory_order_seq_cst));
     int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
-    for (int i = 0; i < count && !stay; i++) stay = has_work(vp__cores[i]);
+    for (int i = 0; i < count && !stay; i++)
+        stay = has_work(vp__cores[i]) && !(is_worker(self) && is_minded(vp__cores[i]));
     if (!stay) {
         struct timespec t = {timeout_ns / 1000000000, timeout_ns % 1000000000};
         syscall(SYS_futex, &self->parked, FUTEX_WAIT_PRIVATE, how,

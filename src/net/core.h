@@ -47,6 +47,7 @@ struct vp__core {
      * anybody for. */
     _Atomic int64_t compiling;
     _Atomic bool busy;    /* running a node: something in flight makes progress */
+    _Atomic bool helping; /* its thread waits, and runs what is queued here meanwhile */
     _Atomic bool reading; /* its thread reads arrays outside the net; see below */
     _Atomic int parked;   /* futex word: not 0 while its thread sleeps or is about to */
     void *scratch;        /* for kernels */
@@ -104,6 +105,11 @@ static inline void vp__count(_Atomic uint64_t *c, uint64_t n) {
     atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + n,
                           memory_order_relaxed);
 }
+
+/* A thread begins and ends to run what it finds because it waits. What is left then others
+ * hear of. */
+void vp__core_help_begin(vp__core *self);
+void vp__core_help_end(vp__core *self);
 
 /* Gives a node to a core: its own thread pushes to the deque, others to the inbox. */
 void vp__core_push(vp__core *self, int core, vp__node *n);

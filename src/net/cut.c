@@ -19,6 +19,7 @@ static uint8_t flatten(vp__segment *seg, vp__expr *e, vp__expr **leaves) {
     s->ndim = e->ndim;
     memcpy(s->arg, arg, sizeof arg);
     s->axes = e->axes;
+    s->form = vp__expr_form(e);
     s->dims = e->dims;
     s->where = e->where;
     s->value[0] = e->value.u64[0];

@@ -20,6 +20,7 @@ typedef struct {
     uint8_t arg[3]; /* steps */
     uint8_t leaf;   /* LEAF: which */
     uint32_t axes;
+    uint64_t form; /* of the expression it was made of */
     int64_t *dims; /* known once sized */
     uint64_t value[2];
     const char *where;

@@ -102,12 +102,15 @@ static inline vp__expr *init_record(vp__expr *e, vp__expr_kind kind, int ndim,
     e->generation++;
     e->kind = (uint8_t)kind;
     e->ndim = (int8_t)ndim;
+    e->op = e->dtype = e->type = e->nargs = 0;
+    e->late = e->keepdims = false;
     e->steps = 1;
+    e->leaves = 0;
     e->where = where;
     e->dims = axes;
     e->strides = axes + room;
-    memset((char *)e + offsetof(vp__expr, op), 0,
-           offsetof(vp__expr, arg) - offsetof(vp__expr, op));
+    memset((char *)e + offsetof(vp__expr, axes), 0,
+           offsetof(vp__expr, arg) - offsetof(vp__expr, axes));
     return e;
 }
 
@@ -222,8 +225,12 @@ vp__expr *vp__expr_roots(void) {
 
 vp__expr *vp__expr_find(uint32_t slot, uint32_t generation) {
     const expr_table *t = table;
+    if (__builtin_expect(!t, 0)) return NULL;
+    vp__expr *last = t->roots.previous; /* nearly always the one */
+    if (last->slot == slot && last->generation == generation && last != &t->roots)
+        return last;
     uint32_t index = slot & ((1u << INDEX_BITS) - 1);
-    if (!t || slot >> INDEX_BITS != t->number || index >= t->made) return NULL;
+    if (slot >> INDEX_BITS != t->number || index >= t->made) return NULL;
     vp__expr *e = &t->chunk[index / CHUNK][index % CHUNK];
     return e->generation == generation && e->kind != VP__EXPR_FREE && e->previous ? e
                                                                                   : NULL;

@@ -9,6 +9,9 @@
 #ifndef VP_NET_EXPR_H
 #define VP_NET_EXPR_H
 
+#include <stddef.h>
+#include <string.h>
+
 #include "array/storage.h"
 #include "array/viewop.h"
 #include "ops/ops.h"
@@ -32,23 +35,23 @@ enum { VP__SEGMENT_STEPS = 48, VP__SEGMENT_LEAVES = 24 };
 
 typedef struct vp__expr {
     uint32_t slot, generation;
+    /* What the instruction is: eight bytes that are compared as one word. */
     uint8_t kind;
     int8_t ndim;
-    uint16_t steps; /* of the whole tree */
-    uint32_t depth; /* scope it was made in; of roots */
+    uint8_t op, dtype, type; /* type: the working type of op; FFT: op is a vp__lib_kind */
+    uint8_t nargs;
+    bool late; /* dims are not known yet (ndim is) */
+    bool keepdims;
+    uint16_t steps, leaves; /* of the whole tree */
+    uint32_t depth;         /* scope it was made in; of roots */
     const char *where;
     int64_t *dims, *strides; /* strides: of a LEAF */
     int64_t offset;          /* LEAF: of its first element; FFT: the length, or 0 */
 
     /* From here to `next`, a new expression is zero. */
-    uint8_t op, dtype, type; /* type: the working type of op; FFT: op is a vp__lib_kind */
-    uint8_t nargs;
-    bool late; /* dims are not known yet (ndim is) */
-    bool keepdims;
-    uint16_t leaves; /* of the whole tree */
-    uint32_t axes;   /* reduced; FFT: the one transformed */
-    float cost;      /* estimated nanoseconds of the whole tree */
-    int64_t count;   /* elements, when not late */
+    uint32_t axes; /* reduced; FFT: the one transformed */
+    float cost;    /* estimated nanoseconds of the whole tree */
+    int64_t count; /* elements, when not late */
     /* The leaf whose layout every leaf of the tree has, without gaps and without broadcast:
      * then the whole tree is one flat loop. NULL otherwise. */
     const struct vp__expr *like;
@@ -66,6 +69,16 @@ typedef struct vp__expr {
     } value; /* CONST: in dtype's representation from byte 0 */
     int64_t own_axes[2 * VP__EXPR_AXES];
 } __attribute__((aligned(64))) vp__expr; /* so that what is cleared fills whole lines */
+
+/* What the instruction is, its axes (of a reduction) aside. */
+static inline uint64_t vp__expr_form(const vp__expr *e) {
+    uint64_t form;
+    _Static_assert(offsetof(vp__expr, keepdims) + 1 - offsetof(vp__expr, kind) ==
+                       sizeof form,
+                   "one word");
+    memcpy(&form, (const char *)e + offsetof(vp__expr, kind), sizeof form);
+    return form;
+}
 
 /* A fresh expression of the calling thread with room for ndim axes (dims and strides). */
 vp__expr *vp__expr_new(vp__expr_kind kind, int ndim, const char *where);

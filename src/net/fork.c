@@ -73,6 +73,7 @@ static void after_fork(void) {
 static void bury(vp__core *c) {
     atomic_store_explicit(&c->reading, false, memory_order_relaxed);
     atomic_store_explicit(&c->busy, false, memory_order_relaxed);
+    atomic_store_explicit(&c->helping, false, memory_order_relaxed);
     atomic_store_explicit(&c->parked, 0, memory_order_relaxed);
     /* The next thread may have its record, unless signals may still come for the event it
      * was waiting for. */

@@ -53,6 +53,9 @@ vp__error *vp__issue_run_now(const vp__recipe *recipe, vp__expr *const *leaves, 
 vp__node *vp__issue_node(vp__expr *e, vp__recipe *recipe, vp__expr **leaves,
                          int target_ndim);
 
+/* Whether the target is all of its storage. */
+bool vp__target_covers(const vp__target *t, const vp__storage *s);
+
 /* A view of a storage was written whole; if it has no gaps, what had failed there before does
  * not count any more. */
 void vp__target_written(vp__storage *s, vp_dtype dtype, int ndim, const int64_t *dims,

@@ -422,7 +422,11 @@ static vp__error *scatter_size(vp__node *n) {
     int64_t dims[VP__MAXDIM];
     vp__error *e = fancy_size(n, 0, n->target_ndim, n->target_dims, &ndim, dims);
     if (e) return e;
-    const vp__input *value = &n->in[n->ninputs - 1];
+    vp__input *value = &n->in[n->ninputs - 1];
+    const int surplus = vp__shape_surplus(value->ndim, value->dims, ndim);
+    value->ndim = (int8_t)(value->ndim - surplus);
+    value->dims += surplus;
+    value->strides += surplus;
     int64_t both[VP__MAXDIM];
     int nboth = ndim;
     memcpy(both, dims, (size_t)ndim * sizeof(int64_t));

@@ -252,6 +252,10 @@ void vp__node_publish_failure(vp__node *n) {
 
 /* A late value must broadcast to the target it is put into. */
 static void check_fit(vp__node *n) {
+    const int surplus = vp__shape_surplus(n->ndim, n->dims, n->target_ndim);
+    n->ndim = (int8_t)(n->ndim - surplus);
+    n->dims += surplus;
+    n->strides += surplus;
     int64_t both[VP__MAXDIM];
     int ndim = n->target_ndim;
     memcpy(both, n->target_dims, (size_t)ndim * sizeof *both);

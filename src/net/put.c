@@ -99,8 +99,7 @@ vp__storage *vp__prepare_write(vp__buffer *b, const vp__region *region, bool who
     return s;
 }
 
-/* Whether the target is all of its storage. */
-static bool covers(const vp__target *t, const vp__storage *s) {
+bool vp__target_covers(const vp__target *t, const vp__storage *s) {
     int size = vp__dtype[t->dtype].size;
     return s->bytes > 0 && t->offset == 0 &&
            vp__shape_count(t->ndim, t->dims, size) * size == s->bytes &&
@@ -217,9 +216,16 @@ static bool lies_like(const vp__target *t, const vp__expr *value) {
 
 vp__error *vp__put(const vp__target *t, vp__expr *value, const char *where) {
     vp__error *error = NULL;
+    vp__core *core = vp__core_self();
+    /* relaxed: a look; others may only have taken it. */
+    if (atomic_load_explicit(&core->bundle, memory_order_relaxed) &&
+        vp__bundle_next(core, t, value)) {
+        vp__expr_free(value);
+        return NULL;
+    }
     vp__spin_lock(&t->buffer->lock);
     vp__storage *current = t->buffer->storage;
-    bool whole = covers(t, current);
+    bool whole = vp__target_covers(t, current);
     bool elsewhere = false;
     int own = own_reads(value, current, t, &elsewhere);
     vp__spin_unlock(&t->buffer->lock);
@@ -247,8 +253,7 @@ vp__error *vp__put(const vp__target *t, vp__expr *value, const char *where) {
         const bool failed = value->kind == VP__EXPR_POISON;
         vp__recipe *recipe = NULL;
         if (!value->late && !failed)
-            recipe =
-                vp__recipe_of(vp__core_self(), value, fits ? t->strides : NULL, leaves);
+            recipe = vp__recipe_of(core, value, fits ? t->strides : NULL, leaves);
         done = recipe && own == 0 &&
                vp__bundle_put(recipe, leaves, value, t, s, &region, fits);
         if (!done && (recipe || failed))

@@ -148,41 +148,47 @@ vp__recipe *vp__recipe_new(const vp__segment *seg, const vp__leaf_layout *leaves
 
 /* --- finding one -------------------------------------------------------------------- */
 
-static bool is_same_layout(int64_t *const *layout, const vp__expr *leaf) {
-    for (int i = 0; i < leaf->ndim; i++)
-        if (layout[0][i] != leaf->dims[i] || layout[1][i] != leaf->strides[i])
-            return false;
-    return true;
-}
+/* How far a tree has been compared with the steps of a recipe. */
+typedef struct {
+    const vp__step *step, *end;
+    int64_t *const *layout; /* of the next leaf */
+    vp__expr **leaf;
+} cursor;
 
-/* Whether the tree is what the recipe's steps from *at on were flattened from; lists its
- * leaves. What is not a leaf has its dims from the leaves. */
-static bool is_same(const vp__recipe *r, vp__expr *e, int *at, int *leaf,
-                    vp__expr **leaves) {
-    for (int i = 0; i < e->nargs; i++)
-        if (!is_same(r, e->arg[i], at, leaf, leaves)) return false;
-    if (*at >= r->seg.nsteps) return false;
-    const vp__step *s = &r->seg.step[(*at)++];
-    if (s->kind != e->kind || s->op != e->op || s->type != e->type ||
-        s->result != e->dtype || s->nargs != e->nargs || s->keepdims != e->keepdims ||
-        s->ndim != e->ndim || s->axes != e->axes)
-        return false;
+/* Whether an expression is the next step. What is not a leaf has its dims from the leaves. */
+static inline bool is_step(cursor *c, vp__expr *e) {
+    const vp__step *s = c->step++;
+    if (s == c->end || s->form != vp__expr_form(e) || s->axes != e->axes) return false;
     if (e->kind == VP__EXPR_LEAF) {
-        leaves[*leaf] = e;
-        return is_same_layout(r->layout + 2 * (*leaf)++, e);
+        const int64_t *dims = c->layout[0], *strides = c->layout[1];
+        c->layout += 2;
+        *c->leaf++ = e;
+        for (int i = 0; i < e->ndim; i++)
+            if (dims[i] != e->dims[i] || strides[i] != e->strides[i]) return false;
+        return true;
     }
     return e->kind != VP__EXPR_CONST ||
            (s->value[0] == e->value.u64[0] && s->value[1] == e->value.u64[1]);
 }
 
-static bool is_for(const vp__recipe *r, vp__expr *root, const int64_t *target,
-                   vp__expr **leaves) {
+/* Whether the tree is what the steps were flattened from; lists its leaves. */
+static bool is_same(cursor *c, vp__expr *e) {
+    for (int i = 0; i < e->nargs; i++) {
+        vp__expr *a = e->arg[i];
+        if (!(a->nargs ? is_same(c, a) : is_step(c, a))) return false;
+    }
+    return is_step(c, e);
+}
+
+bool vp__recipe_is_for(const vp__recipe *r, vp__expr *root, const int64_t *target,
+                       vp__expr **leaves) {
     if (r->target_ndim != (target ? root->ndim : -1)) return false;
     if (target)
         for (int i = 0; i < root->ndim; i++)
             if (r->target[i] != target[i]) return false;
-    int at = 0, leaf = 0;
-    return is_same(r, root, &at, &leaf, leaves) && at == r->seg.nsteps;
+    const vp__step *end = r->seg.step + r->seg.nsteps;
+    cursor c = {r->seg.step, end, r->layout, leaves};
+    return is_same(&c, root) && c.step == end;
 }
 
 /* A few facts about the form, and so many different loop bodies find places of their own. */
@@ -214,7 +220,7 @@ vp__recipe *vp__recipe_of(vp__core *core, vp__expr *root, const int64_t *target,
     vp__recipe **slot = slot_of(core, root), *r = *slot;
     int repeats = 1;
     uint32_t form = 0;
-    if (r && is_for(r, root, target, leaves)) {
+    if (r && vp__recipe_is_for(r, root, target, leaves)) {
         if (r->uses < core->recipe_uses) {
             r->uses++;
             return r;

@@ -36,6 +36,10 @@ typedef struct vp__recipe {
 vp__recipe *vp__recipe_of(vp__core *core, vp__expr *root, const int64_t *target,
                           vp__expr **leaves);
 
+/* Whether a recipe is that of an expression; if so, lists its leaves. */
+bool vp__recipe_is_for(const vp__recipe *r, vp__expr *root, const int64_t *target,
+                       vp__expr **leaves);
+
 /* The recipe of a sized segment, kept by the caller alone. */
 vp__recipe *vp__recipe_new(const vp__segment *seg, const vp__leaf_layout *leaves);
 

@@ -21,6 +21,7 @@ typedef struct {
     int64_t copy_bytes; /* up to this, a write with pending readers renames */
     int64_t max_nodes;  /* in flight, before the issuer helps */
     int64_t trial_ns;   /* a node worth trying on a device that has not done its like */
+    int64_t share_ns;   /* nodes shorter than this are left to a thread that waits */
     int64_t wake_ns;    /* unstarted work that is worth waking a worker for */
     int64_t spin_ns;    /* how long an idle worker looks around before it naps */
     int naps;           /* how often it naps before it sleeps for good */

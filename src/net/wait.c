@@ -31,6 +31,7 @@ static bool help(vp__core *core) {
 static void wait_event(vp__event *e) {
     vp__core *core = e->core;
     vp__trace(VP__TR_WAIT_BEGIN, 0, "wait", 0);
+    vp__core_help_begin(core);
     uint64_t idle_since = 0;
     /* acquire pairs with the release (seq_cst store) of whoever fires the event. */
     while (!atomic_load_explicit(&e->done, memory_order_acquire)) {
@@ -46,6 +47,7 @@ static void wait_event(vp__event *e) {
         else
             vp__core_sleep(core, &e->done, NAP_NS);
     }
+    vp__core_help_end(core);
     vp__trace(VP__TR_WAIT_END, 0, "wait", 0);
 }
 
@@ -138,6 +140,7 @@ void vp__observe_end(vp__group *group) {
 void vp__drain(void) {
     vp__core *core = vp__core_self();
     vp__trace(VP__TR_WAIT_BEGIN, 0, "sync", 0);
+    vp__core_help_begin(core);
     uint64_t idle_since = 0;
     while (atomic_load_explicit(&vp__nodes_in_flight, memory_order_acquire) > 0) {
         vp__call_pause(core);
@@ -152,6 +155,7 @@ void vp__drain(void) {
         else
             vp__core_sleep(core, NULL, SPIN_NS);
     }
+    vp__core_help_end(core);
     vp__trace(VP__TR_WAIT_END, 0, "sync", 0);
 }
 

@@ -292,7 +292,7 @@ bool fuzz_step_put(fuzz_gen *g) {
         value = fuzz_partner(g, &c.result, true, (vp_dtype)v.dtype, &own, &t);
     }
     bool bad = own.bad || c.result.bad;
-    add_put(g, a, &c, value, s.late || (own.late && own.ndim > c.result.ndim));
+    add_put(g, a, &c, value, s.late);
     /* Where the failed write is known when it is issued, the array stays as it was. */
     if (bad && fuzz_chance(&g->r, 50)) g->v[a].bad = true;
     return true;
