@@ -170,6 +170,37 @@ VP_TEST(a_loop_that_reads_its_target) {
     VP_CHECK_EQ(got[1], a[1]);
 }
 
+static vp_array other_source, other_target;
+static void sum_other_rows(void *context, void *memory) {
+    (void)context, (void)memory;
+    sum_rows(other_target, other_source, 0, ROWS / 4);
+}
+
+/* Handing a bundle over may run nodes, those release memory, and what the user wants done then
+ * may be a loop as well. */
+VP_TEST(a_loop_within_a_loop) {
+    static double memory[ROWS * COLUMNS];
+    vp__test_threads(1);
+    vp__tuning.bundle_after = 1;
+    vp__tuning.bundle_ns = 1000;
+    for (int i = 0; i < ROWS * COLUMNS; i++) memory[i] = i;
+    vp_array r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+    other_source = matrix();
+    other_target = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+    VP_CHECK_OK(vp_sync());
+    for (int turn = 0; turn < 50; turn++) {
+        vp_array m = vp_borrow(VP_F64, vp_shape(ROWS, COLUMNS), NULL, memory,
+                               VP_READ_ONLY, sum_other_rows, NULL);
+        sum_rows(r, m, 0, ROWS);
+        vp_drop(m);
+    }
+    VP_CHECK_OK(vp_sync());
+    check_sums(r);
+    double expected[ROWS] = {0};
+    for (int i = 0; i < ROWS / 4; i++) expected[i] = sum_of(i);
+    VP_CHECK_ARRAY(other_target, expected, ROWS);
+}
+
 /* An index out of bounds shows late; the loop overwrites part of what it has spoilt. */
 VP_TEST(a_loop_over_a_failed_array) {
     vp__test_threads(2);

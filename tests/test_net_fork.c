@@ -51,6 +51,33 @@ VP_TEST(both_sides_go_on) {
     vp_end(s);
 }
 
+static _Atomic int entered;
+static void issue_after_a_while(void *context, void *memory) {
+    (void)context, (void)memory;
+    atomic_fetch_add(&entered, 1);
+    usleep(20000);
+    vp_drop(vp_let(vp_add(vp__test_counting(3), 1.0)));
+}
+
+/* A worker runs what the user wants done when memory is released, and that issues while
+ * another thread wants to fork. */
+VP_TEST(a_worker_may_issue_while_somebody_forks) {
+    setenv("VP_INLINE", "0", 1);
+    vp__test_threads(2);
+    static double memory[4] = {1, 2, 3, 4};
+    for (int turn = 0; turn < 5; turn++) {
+        vp_scope s = vp_begin();
+        vp_array x = vp_borrow(VP_F64, vp_shape(4), NULL, memory, VP_READ_ONLY,
+                               issue_after_a_while, NULL);
+        vp_array sum = vp_let(vp_sum(x));
+        vp_drop(x);
+        VP_CHECK_SOON(atomic_load(&entered) == turn + 1); /* nobody here helps */
+        if (in_a_child()) _exit(0);
+        VP_CHECK_VALUES(sum, 10);
+        vp_end(s);
+    }
+}
+
 /* A gate closed at the fork is opened on both sides, at different times. */
 VP_TEST(parked_nodes_are_inherited) {
     vp__test_threads(2);

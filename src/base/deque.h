@@ -111,6 +111,15 @@ static inline void *vp__deque_steal(vp__deque *d) {
     return item;
 }
 
+/* Where the oldest item is, and where the next one will be: positions only grow but for what
+ * the owner pops. Relaxed: hints to all but the owner, whose the second is. */
+static inline int64_t vp__deque_top(const vp__deque *d) {
+    return atomic_load_explicit(&d->top, memory_order_relaxed);
+}
+static inline int64_t vp__deque_bottom(const vp__deque *d) {
+    return atomic_load_explicit(&d->bottom, memory_order_relaxed);
+}
+
 /* How many items there are: a hint, never negative. Any thread. */
 static inline int64_t vp__deque_size(const vp__deque *d) {
     /* Relaxed: nothing is concluded from it but whether a pop or steal is worth trying. */

@@ -255,8 +255,10 @@ static void gather(vp__core *core, vp__node *n, vp__expr *const *leaves,
         keep_pace(core);
         return;
     }
-    /* release: whoever takes it sees the lane. */
-    atomic_store_explicit(&core->bundle, n, memory_order_release);
+    /* release: whoever takes it sees the lane. There may be another: what ran meanwhile may
+     * have called a `release` of the user's that issues. */
+    vp__node *other = atomic_exchange_explicit(&core->bundle, n, memory_order_acq_rel);
+    if (other) push(core, other);
 }
 
 bool vp__bundle_put(vp__recipe *recipe, vp__expr *const *leaves, const vp__expr *value,

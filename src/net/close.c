@@ -255,8 +255,10 @@ static void close_segment(vp__expr *e, vp__value *out) {
         vp__reads_end(&reads);
         return;
     }
+    if (recipe) vp__recipe_retain(recipe); /* others may be made meanwhile */
     vp__admit(bytes);
     vp__node *n = vp__issue_node(e, recipe, leaves, 0);
+    if (recipe) vp__recipe_release(recipe);
     if (!n) {
         close_failed(e, out, vp__issue_no_memory(e->where));
         return;

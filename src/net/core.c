@@ -3,10 +3,13 @@
  * Queues, stealing, sleeping and the worker threads.
  *
  * Sleeping: a thread sets `parked`, looks for work once more, and sleeps on that word.
- * Whoever pushes work looks at `parked` after pushing (both sequentially consistent, so one
- * of the two sees the other), and pays for a wake only when the work waiting there is worth
- * it. What is not worth a wake is not lost: a worker that has run out naps for a millisecond
- * at a time, and one that has slept for good after that is woken whatever the work is.
+ * Whoever pushes work looks at `parked` after pushing, and pays for a wake only when the work
+ * waiting there is worth it. Both are sequentially consistent where the work goes into
+ * another's inbox, so that one of the two sees the other. A push to one's own deque is not,
+ * so that a nap may miss it; what is not worth a wake is not lost either: a worker that has
+ * run out naps for a millisecond at a time, and only then sleeps for good. Before that it has
+ * the system put a barrier into every thread (the asymmetric form of Dekker's pattern), and it
+ * is woken whatever the work is.
  */
 #include "net/core.h"
 
@@ -48,7 +51,9 @@ static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
 
 /* A thread that ends gives its record to the next one; what is queued there others steal. */
 static void leave(void *core) {
-    atomic_store_explicit(&((vp__core *)core)->used, false, memory_order_release);
+    vp__core *c = core;
+    atomic_store_explicit(&c->helping, false, memory_order_relaxed); /* before the next */
+    atomic_store_explicit(&c->used, false, memory_order_release);
 }
 
 static void make_key(void) { pthread_key_create(&leaving, leave); }
@@ -163,28 +168,51 @@ void vp__core_wake(vp__core *c) {
         syscall(SYS_futex, &c->parked, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* Whether a thread that waits does what is queued there, and that is so short that others
- * who took some would cost it more than they do. Only workers ask: of two that wait neither
- * may rely on the other. */
+/* Whether a thread that waits does what is queued there, all of it so short that others who
+ * took some would cost it more than they do. */
 static bool is_minded(vp__core *c) {
     /* seq_cst, like its end, which comes before the look at `parked`; the rest are hints. */
     return atomic_load_explicit(&c->helping, memory_order_seq_cst) &&
-           atomic_load_explicit(&c->ahead, memory_order_relaxed) <
-               vp__deque_size(&c->deque) * vp__tuning.share_ns;
+           atomic_load_explicit(&c->short_from, memory_order_relaxed) <=
+               vp__deque_top(&c->deque);
 }
 
-static bool is_worker(const vp__core *c) {
-    return c->index > 0 && c->index < vp__placeable;
+/* Whether it leaves such nodes alone. Only idle workers do, and only for a while: of two that
+ * wait neither may rely on the other, and one that waits may run a `release` of the user's. */
+static bool is_patient(vp__core *self) {
+    return vp__core_is_worker(self) && !self->insists &&
+           !atomic_load_explicit(&self->helping, memory_order_relaxed);
 }
 
-void vp__core_help_begin(vp__core *self) {
-    atomic_store_explicit(&self->helping, true, memory_order_relaxed); /* a hint so far */
+static bool has_work(vp__core *c) {
+    return vp__deque_size(&c->deque) > 0 ||
+           atomic_load_explicit(&c->inbox, memory_order_seq_cst) != NULL;
 }
 
-void vp__core_help_end(vp__core *self) {
+bool vp__core_help_begin(vp__core *self) {
+    /* relaxed: only its end has to be seen in time. */
+    const bool before = atomic_load_explicit(&self->helping, memory_order_relaxed);
+    atomic_store_explicit(&self->helping, true, memory_order_relaxed);
+    return before;
+}
+
+void vp__core_help_end(vp__core *self, bool before) {
+    if (before) return;
     /* seq_cst: a worker that sleeps because of it sees that it is over, or is seen here. */
     atomic_store_explicit(&self->helping, false, memory_order_seq_cst);
-    if (vp__deque_size(&self->deque) > 0) vp__core_wake_if_worth(self, self->index);
+    if (has_work(self)) vp__core_wake_if_worth(self, self->index);
+}
+
+bool vp__core_queue(vp__core *self, vp__node *n, bool ticket) {
+    const bool is_short = !ticket && n->cost > 0 && n->cost < (float)vp__tuning.share_ns;
+    /* Written by this thread alone, and seldom; relaxed, because pushing publishes it. */
+    const int64_t at = vp__deque_bottom(&self->deque);
+    const int64_t from = atomic_load_explicit(&self->short_from, memory_order_relaxed);
+    if (!is_short)
+        atomic_store_explicit(&self->short_from, at + 1, memory_order_relaxed);
+    else if (from > at) /* those before it have been popped */
+        atomic_store_explicit(&self->short_from, at, memory_order_relaxed);
+    return vp__deque_push(&self->deque, n);
 }
 
 void vp__core_wake_if_worth(vp__core *self, int core) {
@@ -208,7 +236,7 @@ void vp__core_wake_if_worth(vp__core *self, int core) {
 
 void vp__core_push(vp__core *self, int core, vp__node *n) {
     vp__core *c = vp__cores[core];
-    if (c == self && vp__deque_push(&c->deque, n)) {
+    if (c == self && vp__core_queue(self, n, false)) {
         vp__core_wake_if_worth(self, core);
         return;
     }
@@ -227,7 +255,7 @@ static vp__node *take_inbox(vp__core *self, vp__core *from) {
     if (!n) return NULL;
     while (n->next) {
         vp__node *next = n->next;
-        if (!vp__deque_push(&self->deque, n)) {
+        if (!vp__core_queue(self, n, false)) {
             /* No memory to grow: put the rest back where it came from, one by one. */
             vp__core_push(
                 self, from == self ? (self->index + 1) % vp__placeable : from->index, n);
@@ -249,7 +277,8 @@ static vp__node *steal_from(vp__core *self, vp__core *victim) {
 
 /* Whether no thread works on what is queued there. */
 static bool is_orphan(const vp__core *c) {
-    return !is_worker(c) && !atomic_load_explicit(&c->used, memory_order_relaxed);
+    return !vp__core_is_worker(c) &&
+           !atomic_load_explicit(&c->used, memory_order_relaxed);
 }
 
 vp__node *vp__core_find(vp__core *self) {
@@ -260,33 +289,32 @@ vp__node *vp__core_find(vp__core *self) {
     int first = (int)((self->random >> 8) % (uint32_t)count);
     /* A caller that waits always does, or two that wait for each other's queues would wait
      * for good. */
-    const bool works = is_worker(self);
-    const bool steals = !(vp__config_get()->without & VP__WITHOUT_STEALING) || !works;
+    const bool steals =
+        !(vp__config_get()->without & VP__WITHOUT_STEALING) || !vp__core_is_worker(self);
+    const bool patient = is_patient(self);
     for (int i = 0; i < count; i++) {
         vp__core *victim = vp__cores[(first + i) % count];
         /* From a record without a thread there is always something to take over. */
         if (victim != self && (steals || is_orphan(victim)) &&
-            !(works && is_minded(victim)) && (n = steal_from(self, victim)))
+            !(patient && is_minded(victim)) && (n = steal_from(self, victim)))
             return n;
     }
     return NULL;
 }
 
-static bool has_work(vp__core *c) {
-    return vp__deque_size(&c->deque) > 0 ||
-           atomic_load_explicit(&c->inbox, memory_order_seq_cst) != NULL;
-}
-
 void vp__core_sleep(vp__core *self, const _Atomic int *done, int64_t timeout_ns) {
+    const bool patient = is_patient(self);
     int how = timeout_ns < 0 ? ASLEEP : NAPPING;
     atomic_store_explicit(&self->parked, how, memory_order_seq_cst);
+    if (how == ASLEEP) vp__everybody_sees();
+    if (how == ASLEEP && !has_barrier) timeout_ns = 50000000;
     /* seq_cst, like the stores of both: who wakes us has set them before it looked at
      * `parked`, and we look at them after setting that. */
     bool stay = atomic_load_explicit(&vp__workers_pause, memory_order_seq_cst) ||
                 (done && atomic_load_explicit(done, memory_order_seq_cst));
     int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
     for (int i = 0; i < count && !stay; i++)
-        stay = has_work(vp__cores[i]) && !(is_worker(self) && is_minded(vp__cores[i]));
+        stay = has_work(vp__cores[i]) && !(patient && is_minded(vp__cores[i]));
     if (!stay) {
         struct timespec t = {timeout_ns / 1000000000, timeout_ns % 1000000000};
         syscall(SYS_futex, &self->parked, FUTEX_WAIT_PRIVATE, how,
@@ -315,6 +343,7 @@ static void *worker(void *arg) {
             vp__node_run(self, n);
             idle_since = 0;
             naps = 0;
+            self->insists = false;
             continue;
         }
         uint64_t now = vp__clock_ticks();
@@ -330,6 +359,7 @@ static void *worker(void *arg) {
         }
         vp__core_sleep(self, NULL, naps < vp__tuning.naps ? 1000000 : -1);
         if (naps < vp__tuning.naps) naps++;
+        self->insists = naps > 0;
     }
     return NULL;
 }

@@ -48,6 +48,9 @@ struct vp__core {
     _Atomic int64_t compiling;
     _Atomic bool busy;    /* running a node: something in flight makes progress */
     _Atomic bool helping; /* its thread waits, and runs what is queued here meanwhile */
+    bool insists;         /* its worker takes what a helping thread would do itself */
+    /* The deque holds short nodes from this position on; before it there may be others. */
+    _Atomic int64_t short_from;
     _Atomic bool reading; /* its thread reads arrays outside the net; see below */
     _Atomic int parked;   /* futex word: not 0 while its thread sleeps or is about to */
     void *scratch;        /* for kernels */
@@ -106,10 +109,19 @@ static inline void vp__count(_Atomic uint64_t *c, uint64_t n) {
                           memory_order_relaxed);
 }
 
-/* A thread begins and ends to run what it finds because it waits. What is left then others
- * hear of. */
-void vp__core_help_begin(vp__core *self);
-void vp__core_help_end(vp__core *self);
+/* Whether it is one of our workers'. */
+static inline bool vp__core_is_worker(const vp__core *c) {
+    return c->index > 0 && c->index < vp__placeable;
+}
+
+/* A thread begins to run what it finds because it waits, and does so no more; the first
+ * returns whether it did so before, for the second. What is left then others hear of. */
+bool vp__core_help_begin(vp__core *self);
+void vp__core_help_end(vp__core *self, bool before);
+
+/* Puts a node, or a ticket for some of its pieces, into the caller's own deque, and wakes
+ * nobody. False without memory. */
+bool vp__core_queue(vp__core *self, vp__node *n, bool ticket);
 
 /* Gives a node to a core: its own thread pushes to the deque, others to the inbox. */
 void vp__core_push(vp__core *self, int core, vp__node *n);

@@ -21,6 +21,8 @@ _Thread_local _Atomic int vp__call_within;
 static pthread_mutex_t passing = PTHREAD_MUTEX_INITIALIZER;
 
 __attribute__((noinline, cold)) void vp__fork_pass(vp__core *core, int state) {
+    /* A `release` of the user's that issues: a fork waits for the worker that runs it. */
+    if (vp__core_is_worker(core)) return;
     /* relaxed: our own. */
     const int back = atomic_load_explicit(&core->call, memory_order_relaxed);
     /* The barrier of our own, where the system has none. */

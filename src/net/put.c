@@ -254,12 +254,15 @@ vp__error *vp__put(const vp__target *t, vp__expr *value, const char *where) {
         vp__recipe *recipe = NULL;
         if (!value->late && !failed)
             recipe = vp__recipe_of(core, value, fits ? t->strides : NULL, leaves);
+        /* Bundles may run nodes, and those what the user wants done when memory is released. */
+        if (recipe) vp__recipe_retain(recipe);
         done = recipe && own == 0 &&
                vp__bundle_put(recipe, leaves, value, t, s, &region, fits);
         if (!done && (recipe || failed))
             done = put_segment(recipe, leaves, value, t, s, &region, in_place);
         if (!done && (recipe || failed || value->late))
             n = vp__issue_node(value, recipe, leaves, t->ndim);
+        if (recipe) vp__recipe_release(recipe);
     }
     if (n) {
         vp__admit(value->late ? 0 : value->count * vp__dtype[t->dtype].size);

@@ -128,7 +128,7 @@ static void offer_pieces(vp__core *core, vp__node *n, int64_t pieces) {
     atomic_fetch_add_explicit(&n->refs, (int)tickets, memory_order_relaxed);
     vp__count(&core->counters.split, 1);
     for (int64_t i = 0; i < tickets; i++) {
-        if (!vp__deque_push(&core->deque, n)) vp__node_unref(n);
+        if (!vp__core_queue(core, n, true)) vp__node_unref(n);
         vp__core_wake_if_worth(core, core->index);
     }
 }

@@ -31,7 +31,7 @@ static bool help(vp__core *core) {
 static void wait_event(vp__event *e) {
     vp__core *core = e->core;
     vp__trace(VP__TR_WAIT_BEGIN, 0, "wait", 0);
-    vp__core_help_begin(core);
+    const bool before = vp__core_help_begin(core);
     uint64_t idle_since = 0;
     /* acquire pairs with the release (seq_cst store) of whoever fires the event. */
     while (!atomic_load_explicit(&e->done, memory_order_acquire)) {
@@ -47,7 +47,7 @@ static void wait_event(vp__event *e) {
         else
             vp__core_sleep(core, &e->done, NAP_NS);
     }
-    vp__core_help_end(core);
+    vp__core_help_end(core, before);
     vp__trace(VP__TR_WAIT_END, 0, "wait", 0);
 }
 
@@ -140,7 +140,7 @@ void vp__observe_end(vp__group *group) {
 void vp__drain(void) {
     vp__core *core = vp__core_self();
     vp__trace(VP__TR_WAIT_BEGIN, 0, "sync", 0);
-    vp__core_help_begin(core);
+    const bool before = vp__core_help_begin(core);
     uint64_t idle_since = 0;
     while (atomic_load_explicit(&vp__nodes_in_flight, memory_order_acquire) > 0) {
         vp__call_pause(core);
@@ -155,7 +155,7 @@ void vp__drain(void) {
         else
             vp__core_sleep(core, NULL, SPIN_NS);
     }
-    vp__core_help_end(core);
+    vp__core_help_end(core, before);
     vp__trace(VP__TR_WAIT_END, 0, "sync", 0);
 }
 
@@ -176,16 +176,18 @@ static inline bool has_room(int64_t bytes) {
     return promised < limit >> 4 || has_memory(promised, limit);
 }
 
-/* Whether some node in flight is running, or waits for the world outside. relaxed: looked at
- * again and again, and a miss only costs memory. */
-static bool somebody_works(void) {
+/* Whether some node in flight is run by another thread, or waits for the world outside.
+ * relaxed: looked at again and again, and a miss only costs memory. */
+static bool somebody_works(const vp__core *self) {
     if (atomic_load_explicit(&vp__nodes_outside, memory_order_relaxed) > 0) {
         sched_yield();
         return true;
     }
     int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
     for (int i = 0; i < count; i++)
-        if (atomic_load_explicit(&vp__cores[i]->busy, memory_order_relaxed)) return true;
+        if (vp__cores[i] != self &&
+            atomic_load_explicit(&vp__cores[i]->busy, memory_order_relaxed))
+            return true;
     return false;
 }
 
@@ -204,7 +206,7 @@ __attribute__((noinline, cold)) static void wait_for_room(int64_t bytes) {
     /* Who is in the middle of an instruction cannot pause: for a fork that waits the limit is
      * passed by one. */
     while (!has_room(bytes) && !vp__fork_waits()) {
-        if (help(core) || somebody_works()) {
+        if (help(core) || somebody_works(core)) {
             idle_since = 0;
             continue;
         }
