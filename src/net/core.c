@@ -168,11 +168,16 @@ void vp__core_wake(vp__core *c) {
         syscall(SYS_futex, &c->parked, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
+bool vp__core_is_short(const vp__node *n) {
+    return n->cost > 0 && n->cost < (float)vp__tuning.share_ns;
+}
+
 /* Whether a thread that waits does what is queued there, all of it so short that others who
  * took some would cost it more than they do. */
 static bool is_minded(vp__core *c) {
     /* seq_cst, like its end, which comes before the look at `parked`; the rest are hints. */
     return atomic_load_explicit(&c->helping, memory_order_seq_cst) &&
+           !atomic_load_explicit(&c->inbox, memory_order_relaxed) &&
            atomic_load_explicit(&c->short_from, memory_order_relaxed) <=
                vp__deque_top(&c->deque);
 }
@@ -204,7 +209,7 @@ void vp__core_help_end(vp__core *self, bool before) {
 }
 
 bool vp__core_queue(vp__core *self, vp__node *n, bool ticket) {
-    const bool is_short = !ticket && n->cost > 0 && n->cost < (float)vp__tuning.share_ns;
+    const bool is_short = !ticket && vp__core_is_short(n);
     /* Written by this thread alone, and seldom; relaxed, because pushing publishes it. */
     const int64_t at = vp__deque_bottom(&self->deque);
     const int64_t from = atomic_load_explicit(&self->short_from, memory_order_relaxed);

@@ -46,9 +46,10 @@ struct vp__core {
     /* Likewise of compiling: nodes go elsewhere if they can, but there is nothing to wake
      * anybody for. */
     _Atomic int64_t compiling;
-    _Atomic bool busy;    /* running a node: something in flight makes progress */
-    _Atomic bool helping; /* its thread waits, and runs what is queued here meanwhile */
-    bool insists;         /* its worker takes what a helping thread would do itself */
+    _Atomic bool busy; /* running a node: something in flight makes progress */
+    /* Its thread waits, and runs what is queued here meanwhile, nothing long at the moment. */
+    _Atomic bool helping;
+    bool insists; /* its worker takes what a helping thread would do itself */
     /* The deque holds short nodes from this position on; before it there may be others. */
     _Atomic int64_t short_from;
     _Atomic bool reading; /* its thread reads arrays outside the net; see below */
@@ -113,6 +114,9 @@ static inline void vp__count(_Atomic uint64_t *c, uint64_t n) {
 static inline bool vp__core_is_worker(const vp__core *c) {
     return c->index > 0 && c->index < vp__placeable;
 }
+
+/* Whether a node takes no longer than handing it over to another thread. */
+bool vp__core_is_short(const vp__node *n);
 
 /* A thread begins to run what it finds because it waits, and does so no more; the first
  * returns whether it did so before, for the second. What is left then others hear of. */
