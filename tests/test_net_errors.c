@@ -301,6 +301,7 @@ VP_TEST(a_late_value_that_does_not_fit_poisons_its_target) {
 /* Axes of length 1 that the target has not are dropped when they are known, and nobody waits
  * for that; others are a mistake. */
 VP_TEST(a_late_value_may_have_leading_axes_of_one) {
+    vp_scope outer = vp_begin();
     for (int wrong = 0; wrong < 2; wrong++) {
         vp__gate size, run;
         vp_array x = vp__test_counting(4);
@@ -319,6 +320,7 @@ VP_TEST(a_late_value_may_have_leading_axes_of_one) {
                         "put: a value of shape (2, 1, 1, 4) does not fit a selection of "
                         "shape (4,)");
     }
+    vp_end(outer);
     VP_CHECK_OK(vp_sync());
 }
 
