@@ -106,6 +106,42 @@ VP_TEST(borrowed_memory_is_released_at_the_last_use) {
     VP_CHECK_EQ(atomic_load(&released), 1);
 }
 
+static void issue_and_wait(void *context, void *memory) {
+    (void)memory;
+    vp_array y = vp_let(vp_cumsum(vp_ones(VP_F64, vp_shape(ELEMENTS)), 0));
+    VP_CHECK_VALUES(vp_get(y, -1), ELEMENTS);
+    vp_drop(y);
+    VP_CHECK_OK(vp_sync());
+    atomic_fetch_add((_Atomic int *)context, 1);
+}
+
+/* What the user wants done then may be anything, whoever was the last to use the memory: here
+ * the store that waited for a reader. */
+static void check_waiting_release(int threads) {
+    static double memory[10];
+    static _Atomic int released;
+    vp__test_threads(threads);
+    for (int turn = 1; turn <= 10; turn++) {
+        vp_scope s = vp_begin();
+        vp__gate gate;
+        vp_array zero = vp_let(VP_GATED(vp_zeros(VP_F64, vp_scalar_shape()), &gate));
+        vp_array x = vp_borrow(VP_F64, vp_shape(10), NULL, memory, VP_WRITABLE,
+                               issue_and_wait, &released);
+        vp_put(x, vp_at(VP_ALL), 1.0);
+        vp_array sum = vp_let(vp_sum(vp_add(x, zero)));
+        vp_put(x, vp_at(vp_range(2, 4)), 7.0); /* its store waits for the sum */
+        vp_drop(x);
+        vp__gate_open(&gate);
+        VP_CHECK_VALUES(sum, 10);
+        VP_CHECK_OK(vp_sync());
+        VP_CHECK_SOON(atomic_load(&released) == turn);
+        VP_CHECK_EQ(memory[3], 7);
+        vp_end(s);
+    }
+}
+VP_TEST(a_release_may_wait) { check_waiting_release(1); }
+VP_TEST(a_release_may_wait_with_workers) { check_waiting_release(3); }
+
 VP_TEST(the_net_is_empty_after_a_wait) {
     vp__test_threads(4);
     vp_scope s = vp_begin();

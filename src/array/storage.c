@@ -90,6 +90,19 @@ vp__storage *vp__storage_borrow(void *memory, int64_t bytes, bool read_only,
     return s;
 }
 
+_Thread_local vp__storage *vp__storages_released;
+
+void vp__storage_give_back(void) {
+    for (vp__storage *s; (s = vp__storages_released);) {
+        vp__storages_released = s->next_released;
+        void *memory = atomic_load_explicit(&s->host, memory_order_relaxed);
+        void (*release)(void *, void *) = s->release;
+        void *context = s->release_context;
+        vp__pool_free(s, RECORD);
+        release(context, memory);
+    }
+}
+
 static void storage_free(vp__storage *s) {
     for (vp__poison *p = atomic_load_explicit(&s->poison, memory_order_relaxed), *next; p;
          p = next) {
@@ -102,11 +115,12 @@ static void storage_free(vp__storage *s) {
     vp__remote *remote = atomic_load_explicit(&s->remote, memory_order_relaxed);
     if (remote) remote->destroy(remote);
     char *host = atomic_load_explicit(&s->host, memory_order_relaxed);
-    if (s->borrowed) {
-        if (s->release) s->release(s->release_context, host);
-    } else if (host && !s->inline_data) {
-        vp__pool_free(host, (size_t)s->bytes);
+    if (s->borrowed && s->release) {
+        s->next_released = vp__storages_released;
+        vp__storages_released = s;
+        return;
     }
+    if (host && !s->inline_data && !s->borrowed) vp__pool_free(host, (size_t)s->bytes);
     vp__pool_free(s, s->inline_data ? record_bytes(s->bytes) : RECORD);
 }
 

@@ -59,7 +59,10 @@ typedef struct vp__storage {
     int64_t bytes;        /* 0 until sized */
     _Atomic(char *) host; /* NULL until allocated */
     _Atomic(vp__poison *) poison;
-    vp__late *late;
+    union {
+        vp__late *late;
+        struct vp__storage *next_released; /* of borrowed memory that nobody uses any more */
+    };
     void (*release)(void *context, void *memory); /* of borrowed memory; may be NULL */
     void *release_context;
     _Atomic(vp__remote *) remote; /* NULL: only the host ever had the contents */
@@ -77,6 +80,15 @@ vp__storage *vp__storage_like(vp__storage *s);
 vp__storage *vp__storage_borrow(void *memory, int64_t bytes, bool read_only,
                                 void (*release)(void *, void *), void *context);
 void vp__storage_release(vp__storage *s);
+
+/* Borrowed memory that the calling thread was the last to use is given back when the thread
+ * has nothing in hand: no lock, no node, no instruction. Then the user's code may do anything. */
+extern _Thread_local vp__storage *vp__storages_released
+    __attribute__((tls_model("initial-exec")));
+void vp__storage_give_back(void);
+static inline void vp__storages_give_back(void) {
+    if (__builtin_expect(vp__storages_released != NULL, 0)) vp__storage_give_back();
+}
 
 /* References by the counting: relaxed to add, acq_rel to drop, since the last drop frees. */
 static inline void vp__storage_retain(vp__storage *s) {

@@ -52,7 +52,11 @@ static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
 /* A thread that ends gives its record to the next one; what is queued there others steal. */
 static void leave(void *core) {
     vp__core *c = core;
-    atomic_store_explicit(&c->helping, false, memory_order_relaxed); /* before the next */
+    /* It may have ended within a call. relaxed: released to the next by `used`. */
+    atomic_store_explicit(&c->helping, false, memory_order_relaxed);
+    atomic_store_explicit(&c->busy, false, memory_order_relaxed);
+    atomic_store_explicit(&c->call, 0, memory_order_relaxed);
+    c->waits = false;
     atomic_store_explicit(&c->used, false, memory_order_release);
 }
 
@@ -172,14 +176,18 @@ bool vp__core_is_short(const vp__node *n) {
     return n->cost > 0 && n->cost < (float)vp__tuning.share_ns;
 }
 
-/* Whether a thread that waits does what is queued there, all of it so short that others who
- * took some would cost it more than they do. */
+/* Whether all that is in the deque is so short that others who took some would cost whoever is
+ * at it more than they do. relaxed: a hint to all but the owner. */
+static bool is_all_short(const vp__core *c) {
+    return atomic_load_explicit(&c->short_from, memory_order_relaxed) <=
+           vp__deque_top(&c->deque);
+}
+
+/* Whether it is best left to a thread that waits and does it. */
 static bool is_minded(vp__core *c) {
     /* seq_cst, like its end, which comes before the look at `parked`; the rest are hints. */
     return atomic_load_explicit(&c->helping, memory_order_seq_cst) &&
-           !atomic_load_explicit(&c->inbox, memory_order_relaxed) &&
-           atomic_load_explicit(&c->short_from, memory_order_relaxed) <=
-               vp__deque_top(&c->deque);
+           !atomic_load_explicit(&c->inbox, memory_order_relaxed) && is_all_short(c);
 }
 
 /* Whether it leaves such nodes alone. Only idle workers do, and only for a while: of two that
@@ -203,9 +211,11 @@ bool vp__core_help_begin(vp__core *self) {
 
 void vp__core_help_end(vp__core *self, bool before) {
     if (before) return;
+    /* Of anything longer the others have heard when it came. */
+    const bool kept = is_all_short(self);
     /* seq_cst: a worker that sleeps because of it sees that it is over, or is seen here. */
     atomic_store_explicit(&self->helping, false, memory_order_seq_cst);
-    if (has_work(self)) vp__core_wake_if_worth(self, self->index);
+    if (kept && has_work(self)) vp__core_wake_if_worth(self, self->index);
 }
 
 bool vp__core_queue(vp__core *self, vp__node *n, bool ticket) {
@@ -218,6 +228,14 @@ bool vp__core_queue(vp__core *self, vp__node *n, bool ticket) {
     else if (from > at) /* those before it have been popped */
         atomic_store_explicit(&self->short_from, at, memory_order_relaxed);
     return vp__deque_push(&self->deque, n);
+}
+
+void vp__core_left_by_device(void) {
+    const vp__core *self = vp__core_self();
+    /* relaxed: our own. */
+    if (!atomic_load_explicit(&self->busy, memory_order_relaxed) &&
+        !atomic_load_explicit(&self->call, memory_order_relaxed))
+        vp__storages_give_back();
 }
 
 void vp__core_wake_if_worth(vp__core *self, int core) {
@@ -286,22 +304,27 @@ static bool is_orphan(const vp__core *c) {
            !atomic_load_explicit(&c->used, memory_order_relaxed);
 }
 
+/* Whether a thread takes what is queued elsewhere. A caller that waits always does, or two
+ * that wait for each other's queues would wait for good; and from a record without a thread
+ * there is always something to take over. */
+static bool may_take(vp__core *self, vp__core *from, bool patient) {
+    if (patient && is_minded(from)) return false;
+    return !(vp__config_get()->without & VP__WITHOUT_STEALING) || is_orphan(from) ||
+           !vp__core_is_worker(self) ||
+           atomic_load_explicit(&self->helping, memory_order_relaxed);
+}
+
 vp__node *vp__core_find(vp__core *self) {
     vp__node *n = vp__deque_pop(&self->deque);
     if (n || (n = take_inbox(self, self))) return n;
     int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
     self->random = self->random * 1664525u + 1013904223u;
     int first = (int)((self->random >> 8) % (uint32_t)count);
-    /* A caller that waits always does, or two that wait for each other's queues would wait
-     * for good. */
-    const bool steals =
-        !(vp__config_get()->without & VP__WITHOUT_STEALING) || !vp__core_is_worker(self);
     const bool patient = is_patient(self);
     for (int i = 0; i < count; i++) {
         vp__core *victim = vp__cores[(first + i) % count];
-        /* From a record without a thread there is always something to take over. */
-        if (victim != self && (steals || is_orphan(victim)) &&
-            !(patient && is_minded(victim)) && (n = steal_from(self, victim)))
+        if (victim != self && may_take(self, victim, patient) &&
+            (n = steal_from(self, victim)))
             return n;
     }
     return NULL;
@@ -318,8 +341,10 @@ void vp__core_sleep(vp__core *self, const _Atomic int *done, int64_t timeout_ns)
     bool stay = atomic_load_explicit(&vp__workers_pause, memory_order_seq_cst) ||
                 (done && atomic_load_explicit(done, memory_order_seq_cst));
     int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
-    for (int i = 0; i < count && !stay; i++)
-        stay = has_work(vp__cores[i]) && !(patient && is_minded(vp__cores[i]));
+    for (int i = 0; i < count && !stay; i++) {
+        vp__core *c = vp__cores[i];
+        stay = has_work(c) && (c == self || may_take(self, c, patient));
+    }
     if (!stay) {
         struct timespec t = {timeout_ns / 1000000000, timeout_ns % 1000000000};
         syscall(SYS_futex, &self->parked, FUTEX_WAIT_PRIVATE, how,
@@ -346,6 +371,7 @@ static void *worker(void *arg) {
         vp__node *n = vp__core_find(self);
         if (n) {
             vp__node_run(self, n);
+            vp__storages_give_back();
             idle_since = 0;
             naps = 0;
             self->insists = false;
@@ -360,6 +386,7 @@ static void *worker(void *arg) {
         /* What issuers still gather is not worth waking anybody for, but done before that. */
         if ((n = vp__bundle_take(self))) {
             vp__node_run(self, n);
+            vp__storages_give_back();
             continue;
         }
         vp__core_sleep(self, NULL, naps < vp__tuning.naps ? 1000000 : -1);

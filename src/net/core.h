@@ -127,6 +127,10 @@ void vp__core_help_end(vp__core *self, bool before);
  * nobody. False without memory. */
 bool vp__core_queue(vp__core *self, vp__node *n, bool ticket);
 
+/* At the end of what a device has called us for: its thread has nothing in hand, unless it is
+ * one of ours in the middle of something. */
+void vp__core_left_by_device(void);
+
 /* Gives a node to a core: its own thread pushes to the deque, others to the inbox. */
 void vp__core_push(vp__core *self, int core, vp__node *n);
 

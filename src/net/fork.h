@@ -31,6 +31,7 @@
 #ifndef VP_NET_FORK_H
 #define VP_NET_FORK_H
 
+#include "array/storage.h"
 #include "net/core.h"
 
 /* Where a thread that issues is: the values of vp__core.call. */
@@ -69,6 +70,7 @@ static inline _Atomic int *vp__call_begin(void) {
 }
 
 static inline void vp__call_end(_Atomic int *const *call) {
+    if (*call != &vp__call_within) vp__storages_give_back();
     /* release pairs with the acquire of a fork: what the call did is done. */
     atomic_store_explicit(*call, VP__OUTSIDE, memory_order_release);
 }

@@ -121,10 +121,11 @@ static void value_copied(vp__device_event *e, bool failed, double ns) {
     vp__node *n = l->node;
     if (failed) {
         give_up(l);
-        return;
+    } else {
+        vp__cost_learn_copy(n->device, ns, n->temporary_bytes);
+        value_is_there(n);
     }
-    vp__cost_learn_copy(n->device, ns, n->temporary_bytes);
-    value_is_there(n);
+    vp__core_left_by_device();
 }
 
 /* The value of a put is stored by the CPU: it comes to the host first. */
@@ -142,16 +143,8 @@ static void bring_back(struct vp__launching *l) {
                             (size_t)n->temporary_bytes, &l->event);
 }
 
-static void part_done(vp__device_event *e, bool failed, double ns) {
-    struct vp__launching *l = of_event(e);
+static void go_on(struct vp__launching *l) {
     vp__node *n = l->node;
-    n->device->driver->unload(n->device, l->loaded);
-    vp__trace(VP__TR_FINISH, n->id, n->name, 0);
-    if (failed) {
-        give_up(l);
-        return;
-    }
-    l->ns += ns;
     vp__replica *out = l->out;
     if (!l->part.last) {
         l->out = NULL;
@@ -166,6 +159,19 @@ static void part_done(vp__device_event *e, bool failed, double ns) {
         else
             give_up(l);
     }
+}
+
+static void part_done(vp__device_event *e, bool failed, double ns) {
+    struct vp__launching *l = of_event(e);
+    vp__node *n = l->node;
+    n->device->driver->unload(n->device, l->loaded);
+    vp__trace(VP__TR_FINISH, n->id, n->name, 0);
+    l->ns += ns;
+    if (failed)
+        give_up(l);
+    else
+        go_on(l);
+    vp__core_left_by_device();
 }
 
 static void start_part(struct vp__launching *l) {

@@ -165,6 +165,7 @@ static void host_copied(vp__device_event *e, bool failed, double ns) {
     else
         vp__cost_learn_copy(device, ns, m->storage->bytes);
     host_done(m, error);
+    vp__core_left_by_device();
 }
 
 static void fetch(vp__storage *s, remote *m) {
@@ -219,6 +220,7 @@ static void replica_copied(vp__device_event *e, bool failed, double ns) {
     tell(&r->there);
     if (s) vp__storage_release(s);
     vp__replica_release(r);
+    vp__core_left_by_device();
 }
 
 /* Starts filling a replica, which the copy holds until it is done. */

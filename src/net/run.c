@@ -274,19 +274,17 @@ void vp__node_run(vp__core *core, vp__node *n) {
     atomic_store_explicit(&core->busy, true, memory_order_relaxed);
     /* relaxed: our own. */
     const bool helps = atomic_load_explicit(&core->helping, memory_order_relaxed);
-    bool minds = helps;
     while (n) {
-        if (minds && !vp__core_is_short(n)) {
-            vp__core_help_end(core, false); /* what is queued others may do meanwhile */
-            minds = false;
-        }
+        /* Who is at something long does not keep the rest. */
+        const bool is_long = helps && !vp__core_is_short(n);
+        if (is_long) vp__core_help_end(core, false);
         /* acq_rel: exactly one taker starts the node; the others hold tickets. */
         if (!atomic_exchange_explicit(&n->started, true, memory_order_acq_rel))
             start(core, n);
         else
             join(core, n);
+        if (is_long) vp__core_help_begin(core);
         n = vp__ready_take(core, !must_pause() && continues);
     }
-    if (minds != helps) vp__core_help_begin(core);
     atomic_store_explicit(&core->busy, false, memory_order_relaxed);
 }

@@ -37,6 +37,7 @@ static void wait_event(vp__event *e) {
     while (!atomic_load_explicit(&e->done, memory_order_acquire)) {
         vp__call_pause(core);
         if (help(core)) {
+            vp__storages_give_back();
             idle_since = 0;
             continue;
         }
@@ -145,6 +146,7 @@ void vp__drain(void) {
     while (atomic_load_explicit(&vp__nodes_in_flight, memory_order_acquire) > 0) {
         vp__call_pause(core);
         if (help(core)) {
+            vp__storages_give_back();
             idle_since = 0;
             continue;
         }
