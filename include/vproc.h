@@ -440,8 +440,8 @@ VP_API vp_expr vp__from(const char *where, vp_dtype dtype, vp_shape_t shape,
                         const void *memory);
 /* The user's memory itself, not copied. strides: bytes per axis, or NULL for compact. It must
  * stay valid until `release` is called with context and memory (release may be NULL if it
- * outlives all use), once, on any thread, in the middle of whatever that thread was doing: it
- * should do no more than free or note something, and must not wait, for an array least of all.
+ * outlives all use), once, on any thread that is in vproc: the caller's, before its call ends,
+ * or a worker. It may issue instructions and wait for them, but not fork. vp_sync waits for it.
  * Writable memory is written in place: stay off it until vp_sync. */
 typedef enum { VP_READ_ONLY, VP_WRITABLE } vp_access;
 #define vp_borrow(dtype, shape, strides, memory, access, release, context)                    \

@@ -90,16 +90,26 @@ vp__storage *vp__storage_borrow(void *memory, int64_t bytes, bool read_only,
     return s;
 }
 
-_Thread_local vp__storage *vp__storages_released;
+_Atomic int vp__storages_owed;
+static _Thread_local vp__storage *released; /* by this thread */
+static _Thread_local int giving;            /* calls of `release` that it is within */
 
-void vp__storage_give_back(void) {
-    for (vp__storage *s; (s = vp__storages_released);) {
-        vp__storages_released = s->next_released;
+bool vp__storages_wait(void) {
+    /* acquire pairs with the release below: after vp_sync the user sees what `release` did. */
+    return atomic_load_explicit(&vp__storages_owed, memory_order_acquire) > 0 && !giving;
+}
+
+void vp__storages_give_back(void) {
+    for (vp__storage *s; (s = released);) {
+        released = s->next_released;
         void *memory = atomic_load_explicit(&s->host, memory_order_relaxed);
         void (*release)(void *, void *) = s->release;
         void *context = s->release_context;
         vp__pool_free(s, RECORD);
+        giving++;
         release(context, memory);
+        giving--;
+        atomic_fetch_sub_explicit(&vp__storages_owed, 1, memory_order_release);
     }
 }
 
@@ -116,8 +126,10 @@ static void storage_free(vp__storage *s) {
     if (remote) remote->destroy(remote);
     char *host = atomic_load_explicit(&s->host, memory_order_relaxed);
     if (s->borrowed && s->release) {
-        s->next_released = vp__storages_released;
-        vp__storages_released = s;
+        /* relaxed: the end of the node that used it last releases it to vp_sync. */
+        atomic_fetch_add_explicit(&vp__storages_owed, 1, memory_order_relaxed);
+        s->next_released = released;
+        released = s;
         return;
     }
     if (host && !s->inline_data && !s->borrowed) vp__pool_free(host, (size_t)s->bytes);

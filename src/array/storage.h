@@ -61,7 +61,8 @@ typedef struct vp__storage {
     _Atomic(vp__poison *) poison;
     union {
         vp__late *late;
-        struct vp__storage *next_released; /* of borrowed memory that nobody uses any more */
+        struct vp__storage
+            *next_released; /* of borrowed memory that nobody uses any more */
     };
     void (*release)(void *context, void *memory); /* of borrowed memory; may be NULL */
     void *release_context;
@@ -82,13 +83,18 @@ vp__storage *vp__storage_borrow(void *memory, int64_t bytes, bool read_only,
 void vp__storage_release(vp__storage *s);
 
 /* Borrowed memory that the calling thread was the last to use is given back when the thread
- * has nothing in hand: no lock, no node, no instruction. Then the user's code may do anything. */
-extern _Thread_local vp__storage *vp__storages_released
-    __attribute__((tls_model("initial-exec")));
-void vp__storage_give_back(void);
-static inline void vp__storages_give_back(void) {
-    if (__builtin_expect(vp__storages_released != NULL, 0)) vp__storage_give_back();
+ * has nothing in hand: no lock, no node, no instruction. Then the user's code may do anything.
+ * Owed: how many there are on all threads. relaxed: a thread sees its own. */
+extern _Atomic int vp__storages_owed;
+static inline bool vp__storages_are_owed(void) {
+    return __builtin_expect(
+        atomic_load_explicit(&vp__storages_owed, memory_order_relaxed) > 0, 0);
 }
+void vp__storages_give_back(void);
+
+/* Whether vp_sync waits for other threads to give back theirs. Within a `release` it does not,
+ * which would wait for its own end. */
+bool vp__storages_wait(void);
 
 /* References by the counting: relaxed to add, acq_rel to drop, since the last drop frees. */
 static inline void vp__storage_retain(vp__storage *s) {

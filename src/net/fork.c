@@ -17,6 +17,11 @@
 _Atomic int vp__forking;
 _Thread_local _Atomic int vp__call_within;
 
+/* noinline: in line, every call would find out first whether it is within another. */
+__attribute__((noinline)) void vp__call_give_back(const _Atomic int *call) {
+    if (call != &vp__call_within) vp__storages_give_back();
+}
+
 /* Held for as long as a fork takes; others wait for the end of it by taking it. */
 static pthread_mutex_t passing = PTHREAD_MUTEX_INITIALIZER;
 
@@ -89,6 +94,8 @@ static void in_child(void) {
     int count = atomic_load_explicit(&vp__core_count, memory_order_relaxed);
     for (int i = 0; i < count; i++)
         if (vp__cores[i] != self) bury(vp__cores[i]);
+    /* Who would have given memory back, within a wait for something else, is gone. */
+    atomic_store_explicit(&vp__storages_owed, 0, memory_order_relaxed);
     after_fork();
     /* What those threads were going to read nobody reads. Only now, since this may make nodes
      * ready, and a thread without a record takes one for it. */

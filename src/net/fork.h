@@ -69,8 +69,11 @@ static inline _Atomic int *vp__call_begin(void) {
     return &core->call;
 }
 
+/* Gives borrowed memory back, unless the call is within another. */
+void vp__call_give_back(const _Atomic int *call);
+
 static inline void vp__call_end(_Atomic int *const *call) {
-    if (*call != &vp__call_within) vp__storages_give_back();
+    if (vp__storages_are_owed()) vp__call_give_back(*call);
     /* release pairs with the acquire of a fork: what the call did is done. */
     atomic_store_explicit(*call, VP__OUTSIDE, memory_order_release);
 }

@@ -284,7 +284,7 @@ void vp__node_run(vp__core *core, vp__node *n) {
         else
             join(core, n);
         if (is_long) vp__core_help_begin(core);
-        n = vp__ready_take(core, !must_pause() && continues);
+        n = vp__ready_take(core, continues && !must_pause() && !vp__storages_are_owed());
     }
     atomic_store_explicit(&core->busy, false, memory_order_relaxed);
 }

@@ -35,9 +35,9 @@ static void wait_event(vp__event *e) {
     uint64_t idle_since = 0;
     /* acquire pairs with the release (seq_cst store) of whoever fires the event. */
     while (!atomic_load_explicit(&e->done, memory_order_acquire)) {
+        vp__storages_give_back();
         vp__call_pause(core);
         if (help(core)) {
-            vp__storages_give_back();
             idle_since = 0;
             continue;
         }
@@ -143,10 +143,11 @@ void vp__drain(void) {
     vp__trace(VP__TR_WAIT_BEGIN, 0, "sync", 0);
     const bool before = vp__core_help_begin(core);
     uint64_t idle_since = 0;
-    while (atomic_load_explicit(&vp__nodes_in_flight, memory_order_acquire) > 0) {
+    while (atomic_load_explicit(&vp__nodes_in_flight, memory_order_acquire) > 0 ||
+           vp__storages_wait()) {
+        vp__storages_give_back();
         vp__call_pause(core);
         if (help(core)) {
-            vp__storages_give_back();
             idle_since = 0;
             continue;
         }

@@ -70,6 +70,16 @@ static void give_back(void *context, void *memory) {
     atomic_fetch_sub_explicit(&borrowed, 1, memory_order_relaxed);
 }
 
+/* A program's own business there: it issues, and waits for what it has issued. */
+static void compute_and_give_back(void *context, void *memory) {
+    enum { N = 9 };
+    double last = 0;
+    vp_array y = vp_let(vp_cumsum(vp_ones(VP_F64, vp_shape(N)), 0));
+    if (vp_item(vp_get(y, -1), &last) != VP_OK || last != N) abort();
+    vp_drop(y);
+    give_back(context, memory);
+}
+
 int fuzz_borrowed(void) { return atomic_load_explicit(&borrowed, memory_order_relaxed); }
 
 /* Memory of the user's own: compact, or with a gap after each element, or last axis
@@ -93,7 +103,8 @@ static vp_array borrow(const fuzz_instruction *in, const char *where, vp_shape_t
     }
     atomic_fetch_add_explicit(&borrowed, 1, memory_order_relaxed);
     return vp__borrow(where, (vp_dtype)in->dtype, shape, in->op ? strides : NULL, first,
-                      in->flag ? VP_WRITABLE : VP_READ_ONLY, give_back, memory);
+                      in->flag ? VP_WRITABLE : VP_READ_ONLY,
+                      in->ndim == 1 ? compute_and_give_back : give_back, memory);
 }
 
 /* --- pieces of instructions --------------------------------------------------------- */
