@@ -194,6 +194,36 @@ VP_TEST(borrowed_memory_is_read_afresh) {
     VP_CHECK_GE(LAUNCHES(d), 5);
 }
 
+static void compute_on_device(void *context, void *memory) {
+    (void)memory;
+    vp_array x = vp__test_counting(N), y = vp_let(vp_add(x, 1.0));
+    VP_CHECK_ARRAY(y, line(1, 1), N);
+    vp_drop(x), vp_drop(y);
+    atomic_fetch_add((_Atomic int *)context, 1);
+}
+
+/* The last to use it is the device, which has to go on while the user's code waits for it. */
+static void check_release_by_device(int threads) {
+    vp__device *d = everything_on_device();
+    vp__test_threads(threads);
+    static double memory[N];
+    static _Atomic int released;
+    vp_array x = vp_borrow(VP_F64, vp_shape(N), NULL, memory, VP_READ_ONLY,
+                           compute_on_device, &released);
+    fake_device_hold();
+    vp_array y = vp_let(vp_add(x, 1.0));
+    vp_drop(x);
+    fake_device_go();
+    if (threads > 1) VP_CHECK_SOON(atomic_load(&released) == 1); /* a worker does it */
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK_EQ(atomic_load(&released), 1);
+    VP_CHECK_GE(LAUNCHES(d), 2);
+    vp_drop(y);
+    end_check(d);
+}
+VP_TEST(the_device_releases_borrowed_memory) { check_release_by_device(1); }
+VP_TEST(the_device_releases_borrowed_memory_with_workers) { check_release_by_device(3); }
+
 VP_TEST(reductions_and_several_kernels_run_on_the_device) {
     vp__device *d = everything_on_device();
     vp_scope scope = vp_begin();

@@ -91,6 +91,8 @@ vp__storage *vp__storage_borrow(void *memory, int64_t bytes, bool read_only,
 }
 
 _Atomic int vp__storages_owed;
+static _Atomic(vp__storage *)
+    left; /* by devices: a stack, pushed to and emptied at once */
 static _Thread_local vp__storage *released; /* by this thread */
 static _Thread_local int giving;            /* calls of `release` that it is within */
 
@@ -99,18 +101,53 @@ bool vp__storages_wait(void) {
     return atomic_load_explicit(&vp__storages_owed, memory_order_acquire) > 0 && !giving;
 }
 
-void vp__storages_give_back(void) {
-    for (vp__storage *s; (s = released);) {
-        released = s->next_released;
-        void *memory = atomic_load_explicit(&s->host, memory_order_relaxed);
-        void (*release)(void *, void *) = s->release;
-        void *context = s->release_context;
-        vp__pool_free(s, RECORD);
-        giving++;
-        release(context, memory);
-        giving--;
-        atomic_fetch_sub_explicit(&vp__storages_owed, 1, memory_order_release);
+bool vp__storages_leave(void) {
+    vp__storage *first = released, *last = first;
+    if (!first) return false;
+    while (last->next_released) last = last->next_released;
+    released = NULL;
+    /* release publishes them; seq_cst orders the push before the look at who is parked. */
+    last->next_released = atomic_load_explicit(&left, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(
+        &left, &last->next_released, first, memory_order_seq_cst, memory_order_relaxed)) {
     }
+    return true;
+}
+
+/* seq_cst: for a worker that goes to sleep, which says so first. */
+bool vp__storages_are_left(void) {
+    return atomic_load_explicit(&left, memory_order_seq_cst) != NULL;
+}
+
+static void give_back(vp__storage *s) {
+    void *memory = atomic_load_explicit(&s->host, memory_order_relaxed);
+    void (*release)(void *, void *) = s->release;
+    void *context = s->release_context;
+    vp__pool_free(s, RECORD);
+    giving++;
+    release(context, memory);
+    giving--;
+    atomic_fetch_sub_explicit(&vp__storages_owed, 1, memory_order_release);
+}
+
+void vp__storages_give_back(void) {
+    do {
+        for (vp__storage *s; (s = released);) {
+            released = s->next_released;
+            give_back(s);
+        }
+        /* relaxed, as a hint; acquire pairs with the release of the push. */
+        if (atomic_load_explicit(&left, memory_order_relaxed))
+            released = atomic_exchange_explicit(&left, NULL, memory_order_acquire);
+    } while (released);
+}
+
+void vp__storages_forget(void) {
+    int owed = 0; /* relaxed: the child has one thread */
+    for (const vp__storage *s = atomic_load_explicit(&left, memory_order_relaxed); s;
+         s = s->next_released)
+        owed++;
+    atomic_store_explicit(&vp__storages_owed, owed, memory_order_relaxed);
 }
 
 static void storage_free(vp__storage *s) {

@@ -92,6 +92,14 @@ static inline bool vp__storages_are_owed(void) {
 }
 void vp__storages_give_back(void);
 
+/* Leaves those of the calling thread to the next one with nothing in hand, if there are any.
+ * For a thread that must not wait: a device's own. */
+bool vp__storages_leave(void);
+bool vp__storages_are_left(void);
+
+/* In the child of a fork: those of threads that are gone are forgotten. */
+void vp__storages_forget(void);
+
 /* Whether vp_sync waits for other threads to give back theirs. Within a `release` it does not,
  * which would wait for its own end. */
 bool vp__storages_wait(void);

@@ -233,9 +233,14 @@ bool vp__core_queue(vp__core *self, vp__node *n, bool ticket) {
 void vp__core_left_by_device(void) {
     const vp__core *self = vp__core_self();
     /* relaxed: our own. */
-    if (!atomic_load_explicit(&self->busy, memory_order_relaxed) &&
-        !atomic_load_explicit(&self->call, memory_order_relaxed))
-        vp__storages_give_back();
+    if (atomic_load_explicit(&self->busy, memory_order_relaxed) ||
+        atomic_load_explicit(&self->call, memory_order_relaxed) || !vp__storages_leave())
+        return;
+    for (int i = 1; i < vp__placeable; i++)
+        if (atomic_load_explicit(&vp__cores[i]->parked, memory_order_seq_cst)) {
+            vp__core_wake(vp__cores[i]);
+            return;
+        }
 }
 
 void vp__core_wake_if_worth(vp__core *self, int core) {
@@ -339,7 +344,8 @@ void vp__core_sleep(vp__core *self, const _Atomic int *done, int64_t timeout_ns)
     /* seq_cst, like the stores of both: who wakes us has set them before it looked at
      * `parked`, and we look at them after setting that. */
     bool stay = atomic_load_explicit(&vp__workers_pause, memory_order_seq_cst) ||
-                (done && atomic_load_explicit(done, memory_order_seq_cst));
+                (done && atomic_load_explicit(done, memory_order_seq_cst)) ||
+                (how == ASLEEP && vp__storages_are_left());
     int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
     for (int i = 0; i < count && !stay; i++) {
         vp__core *c = vp__cores[i];
@@ -368,10 +374,10 @@ static void *worker(void *arg) {
     uint64_t idle_since = 0;
     int naps = 0;
     while (!atomic_load_explicit(&vp__workers_pause, memory_order_acquire)) {
+        if (vp__storages_are_owed()) vp__storages_give_back();
         vp__node *n = vp__core_find(self);
         if (n) {
             vp__node_run(self, n);
-            vp__storages_give_back();
             idle_since = 0;
             naps = 0;
             self->insists = false;
@@ -386,13 +392,13 @@ static void *worker(void *arg) {
         /* What issuers still gather is not worth waking anybody for, but done before that. */
         if ((n = vp__bundle_take(self))) {
             vp__node_run(self, n);
-            vp__storages_give_back();
             continue;
         }
         vp__core_sleep(self, NULL, naps < vp__tuning.naps ? 1000000 : -1);
         if (naps < vp__tuning.naps) naps++;
         self->insists = naps > 0;
     }
+    vp__storages_give_back();
     return NULL;
 }
 

@@ -127,8 +127,9 @@ void vp__core_help_end(vp__core *self, bool before);
  * nobody. False without memory. */
 bool vp__core_queue(vp__core *self, vp__node *n, bool ticket);
 
-/* At the end of what a device has called us for: its thread has nothing in hand, unless it is
- * one of ours in the middle of something. */
+/* At the end of what a device has called us for. If its thread is not one of ours in the middle
+ * of something, it leaves borrowed memory that is to be given back to one of ours: the device
+ * does nothing meanwhile, and what the user does then may wait for it. */
 void vp__core_left_by_device(void);
 
 /* Gives a node to a core: its own thread pushes to the deque, others to the inbox. */

@@ -94,8 +94,7 @@ static void in_child(void) {
     int count = atomic_load_explicit(&vp__core_count, memory_order_relaxed);
     for (int i = 0; i < count; i++)
         if (vp__cores[i] != self) bury(vp__cores[i]);
-    /* Who would have given memory back, within a wait for something else, is gone. */
-    atomic_store_explicit(&vp__storages_owed, 0, memory_order_relaxed);
+    vp__storages_forget();
     after_fork();
     /* What those threads were going to read nobody reads. Only now, since this may make nodes
      * ready, and a thread without a record takes one for it. */
