@@ -440,8 +440,9 @@ VP_API vp_expr vp__from(const char *where, vp_dtype dtype, vp_shape_t shape,
                         const void *memory);
 /* The user's memory itself, not copied. strides: bytes per axis, or NULL for compact. It must
  * stay valid until `release` is called with context and memory (release may be NULL if it
- * outlives all use), once, on any thread that is in vproc: the caller's, before its call ends,
- * or a worker. It may issue instructions and wait for them, but not fork. vp_sync waits for it.
+ * outlives all use), once, at the end of a call of the thread that was the last to use it, or on
+ * one of vproc's own. It may issue instructions and wait for them, but must return, and neither
+ * fork nor wait for a thread that does; its errors are its own. vp_sync waits for it.
  * Writable memory is written in place: stay off it until vp_sync. */
 typedef enum { VP_READ_ONLY, VP_WRITABLE } vp_access;
 #define vp_borrow(dtype, shape, strides, memory, access, release, context)                    \

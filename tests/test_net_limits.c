@@ -113,6 +113,14 @@ static void issue_and_wait(void *context, void *memory) {
     atomic_fetch_add((_Atomic int *)context, 1);
 }
 
+static void wait_for_short(void *context, void *memory) {
+    (void)memory;
+    vp_array y = vp_let(vp_add(vp_ones(VP_F64, vp_shape(3)), 1.0));
+    VP_CHECK_VALUES(y, 2, 2, 2);
+    vp_drop(y);
+    atomic_fetch_add((_Atomic int *)context, 1);
+}
+
 /* What the user wants done then may be anything, whoever was the last to use the memory: here
  * the store that waited for a reader. */
 static void check_waiting_release(int threads) {
@@ -137,6 +145,88 @@ static void check_waiting_release(int threads) {
         vp_end(s);
     }
 }
+/* Many that wait, one within the other, would need as many stacks. */
+static void check_many_waiting_releases(int threads) {
+    enum { MANY = 20000 };
+    static double memory[MANY];
+    static _Atomic int released;
+    vp__test_threads(threads);
+    vp_scope s = vp_begin();
+    vp__gate gate;
+    vp_array zero = vp_let(VP_GATED(vp_zeros(VP_F64, vp_scalar_shape()), &gate));
+    for (int i = 0; i < MANY; i++) {
+        vp_array x = vp_borrow(VP_F64, vp_shape(1), NULL, memory + i, VP_READ_ONLY,
+                               wait_for_short, &released);
+        vp_drop(vp_let(vp_add(x, zero)));
+        vp_drop(x);
+    }
+    vp__gate_open(&gate);
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK_EQ(atomic_load(&released), MANY);
+    vp_end(s);
+}
+VP_TEST(many_releases_may_wait) { check_many_waiting_releases(1); }
+VP_TEST(many_releases_may_wait_with_workers) { check_many_waiting_releases(4); }
+
+static void fail(void *context, void *memory) {
+    (void)memory;
+    *(vp_status *)context =
+        vp_wait(vp_add(vp_ones(VP_F64, vp_shape(2)), vp_ones(VP_F64, vp_shape(3))));
+}
+
+VP_TEST(errors_in_a_release_are_its_own) {
+    static double memory[10];
+    vp_status seen = VP_OK;
+    vp_array x = vp_borrow(VP_F64, vp_shape(10), NULL, memory, VP_READ_ONLY, fail, &seen);
+    vp_drop(x);
+    VP_CHECK_EQ(seen, VP_ERR_SHAPE);
+    VP_CHECK_EQ(vp_error(), VP_OK);
+    x = vp_borrow(VP_F64, vp_shape(10), NULL, memory, VP_READ_ONLY, fail, &seen);
+    vp_expr e = vp_add(x, 1.0);
+    vp_drop(x);
+    /* The expression goes with the mistake, and the memory with it. */
+    VP_CHECK_ERROR(vp_wait(vp_matmul(e, 1.0)), VP_ERR_SHAPE, "matmul");
+}
+
+static void *leave_it_open(void *released) {
+    static double memory[1];
+    vp_array x = vp_borrow(VP_F64, vp_shape(1), NULL, memory, VP_READ_ONLY,
+                           wait_for_short, released);
+    vp_add(x, 1.0); /* nobody's; goes with the thread, and the memory with it */
+    vp_drop(x);
+    return NULL;
+}
+
+VP_TEST(what_a_thread_leaves_is_given_back) {
+    static _Atomic int released;
+    vp__test_threads(1);
+    vp_drop(vp_let(vp_ones(VP_F64, vp_shape(1))));
+    pthread_t thread;
+    VP_CHECK_EQ(pthread_create(&thread, NULL, leave_it_open, &released), 0);
+    pthread_join(thread, NULL);
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK_EQ(atomic_load(&released), 1);
+}
+
+VP_TEST(a_worker_that_issues_says_so) {
+    static double memory[1];
+    static _Atomic int released;
+    vp__test_threads(2);
+    VP_CHECK(!atomic_load(&vp__many_issuers));
+    vp_scope s = vp_begin();
+    vp__gate gate;
+    vp_array zero = vp_let(VP_GATED(vp_zeros(VP_F64, vp_shape(ELEMENTS)), &gate));
+    vp_array x = vp_borrow(VP_F64, vp_shape(1), NULL, memory, VP_READ_ONLY,
+                           wait_for_short, &released);
+    vp_array y = vp_let(vp_add(zero, x));
+    vp_drop(x);
+    vp__gate_open(&gate); /* and nobody calls: a worker does it */
+    VP_CHECK_SOON(atomic_load(&released) == 1);
+    VP_CHECK(atomic_load(&vp__many_issuers));
+    vp_drop(y);
+    vp_end(s);
+}
+
 VP_TEST(a_release_may_wait) { check_waiting_release(1); }
 VP_TEST(a_release_may_wait_with_workers) { check_waiting_release(3); }
 

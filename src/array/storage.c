@@ -94,7 +94,7 @@ _Atomic int vp__storages_owed;
 static _Atomic(vp__storage *)
     left; /* by devices: a stack, pushed to and emptied at once */
 static _Thread_local vp__storage *released; /* by this thread */
-static _Thread_local int giving;            /* calls of `release` that it is within */
+static _Thread_local bool giving;           /* within a `release` */
 
 bool vp__storages_wait(void) {
     /* acquire pairs with the release below: after vp_sync the user sees what `release` did. */
@@ -124,13 +124,16 @@ static void give_back(vp__storage *s) {
     void (*release)(void *, void *) = s->release;
     void *context = s->release_context;
     vp__pool_free(s, RECORD);
-    giving++;
+    /* What the caller has to hear of is not what goes wrong there. */
+    vp__error *error = vp__error_take();
     release(context, memory);
-    giving--;
+    vp__error_put_back(error);
     atomic_fetch_sub_explicit(&vp__storages_owed, 1, memory_order_release);
 }
 
 void vp__storages_give_back(void) {
+    if (giving) return; /* whoever called it does the rest */
+    giving = true;
     do {
         for (vp__storage *s; (s = released);) {
             released = s->next_released;
@@ -140,6 +143,7 @@ void vp__storages_give_back(void) {
         if (atomic_load_explicit(&left, memory_order_relaxed))
             released = atomic_exchange_explicit(&left, NULL, memory_order_acquire);
     } while (released);
+    giving = false;
 }
 
 void vp__storages_forget(void) {

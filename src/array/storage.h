@@ -83,8 +83,8 @@ vp__storage *vp__storage_borrow(void *memory, int64_t bytes, bool read_only,
 void vp__storage_release(vp__storage *s);
 
 /* Borrowed memory that the calling thread was the last to use is given back when the thread
- * has nothing in hand: no lock, no node, no instruction. Then the user's code may do anything.
- * Owed: how many there are on all threads. relaxed: a thread sees its own. */
+ * has nothing in hand: no lock, no node, no instruction, no wait. Then the user's code may do
+ * anything. Owed: how many there are on all threads. relaxed: a thread sees its own. */
 extern _Atomic int vp__storages_owed;
 static inline bool vp__storages_are_owed(void) {
     return __builtin_expect(
@@ -92,8 +92,8 @@ static inline bool vp__storages_are_owed(void) {
 }
 void vp__storages_give_back(void);
 
-/* Leaves those of the calling thread to the next one with nothing in hand, if there are any.
- * For a thread that must not wait: a device's own. */
+/* Leaves those of the calling thread to the next one with nothing in hand, if there are any:
+ * of a device's own thread, which must not wait, and of one that ends. */
 bool vp__storages_leave(void);
 bool vp__storages_are_left(void);
 

@@ -83,6 +83,16 @@ void vp__error_forget(void) {
     if (last) set_last(NULL);
 }
 
+vp__error *vp__error_take(void) {
+    vp__error *e = vp__error_retain(last);
+    vp__error_forget();
+    return e;
+}
+
+void vp__error_put_back(vp__error *e) {
+    if (e || last) set_last(e);
+}
+
 vp_status vp_error(void) { return last ? last->status : VP_OK; }
 
 const char *vp_message(void) { return last ? last->message : ""; }

@@ -32,5 +32,8 @@ void vp__error_release(vp__error *e); /* NULL is fine */
 /* The calling thread's last error, as vp_message() shows it. */
 void vp__error_remember(vp__error *e); /* takes a reference of its own */
 void vp__error_forget(void);
+/* Takes it away for a while. */
+vp__error *vp__error_take(void);
+void vp__error_put_back(vp__error *e);
 
 #endif

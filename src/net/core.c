@@ -52,11 +52,6 @@ static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
 /* A thread that ends gives its record to the next one; what is queued there others steal. */
 static void leave(void *core) {
     vp__core *c = core;
-    /* It may have ended within a call. relaxed: released to the next by `used`. */
-    atomic_store_explicit(&c->helping, false, memory_order_relaxed);
-    atomic_store_explicit(&c->busy, false, memory_order_relaxed);
-    atomic_store_explicit(&c->call, 0, memory_order_relaxed);
-    c->waits = false;
     atomic_store_explicit(&c->used, false, memory_order_release);
 }
 
@@ -113,6 +108,10 @@ static void announce_issuer(void) {
                 sched_yield();
     }
     pthread_mutex_unlock(&announcing);
+}
+
+void vp__core_issues(void) {
+    if (vp__core_is_worker(vp__core_self())) announce_issuer();
 }
 
 void vp__issuers_init(void) {
@@ -202,15 +201,12 @@ static bool has_work(vp__core *c) {
            atomic_load_explicit(&c->inbox, memory_order_seq_cst) != NULL;
 }
 
-bool vp__core_help_begin(vp__core *self) {
+void vp__core_help_begin(vp__core *self) {
     /* relaxed: only its end has to be seen in time. */
-    const bool before = atomic_load_explicit(&self->helping, memory_order_relaxed);
     atomic_store_explicit(&self->helping, true, memory_order_relaxed);
-    return before;
 }
 
-void vp__core_help_end(vp__core *self, bool before) {
-    if (before) return;
+void vp__core_help_end(vp__core *self) {
     /* Of anything longer the others have heard when it came. */
     const bool kept = is_all_short(self);
     /* seq_cst: a worker that sleeps because of it sees that it is over, or is seen here. */

@@ -74,7 +74,6 @@ struct vp__core {
     /* What its thread waits for, and what it is going to read when that has happened: here
      * and not on its stack, so that signals find it in a child that has not the thread. */
     vp__event event;
-    bool waits; /* the event is in use */
     _Atomic(vp__group *) observing;
 };
 
@@ -96,6 +95,8 @@ void vp__cores_let_go(void);
  * without entering their logs: nobody else can write them meanwhile. That holds as long as
  * one thread issues, and stops before a second one gets its core. */
 extern _Atomic bool vp__many_issuers;
+/* Says so when a worker begins to issue, in the `release` of borrowed memory. */
+void vp__core_issues(void);
 void vp__issuers_init(void); /* once, before anybody issues */
 
 /* A barrier in every running thread of the process: at once where that was registered, else
@@ -118,10 +119,10 @@ static inline bool vp__core_is_worker(const vp__core *c) {
 /* Whether a node takes no longer than handing it over to another thread. */
 bool vp__core_is_short(const vp__node *n);
 
-/* A thread begins to run what it finds because it waits, and does so no more; the first
- * returns whether it did so before, for the second. What is left then others hear of. */
-bool vp__core_help_begin(vp__core *self);
-void vp__core_help_end(vp__core *self, bool before);
+/* A thread begins to run what it finds because it waits, and does so no more. What is left
+ * then others hear of. */
+void vp__core_help_begin(vp__core *self);
+void vp__core_help_end(vp__core *self);
 
 /* Puts a node, or a ticket for some of its pieces, into the caller's own deque, and wakes
  * nobody. False without memory. */

@@ -8,6 +8,7 @@
 
 #include "array/pool.h"
 #include "array/shape.h"
+#include "net/core.h"
 
 /* A handle's slot is the owning thread's number and the record's, so that an expression of
  * another thread is recognised without looking at that thread. */
@@ -41,7 +42,7 @@ static void leave(void *of) {
     if (table) free_table(table);
     vp__error_release(no_record.error);
     no_record.error = NULL;
-    vp__storages_give_back();
+    vp__storages_leave();
 }
 
 static void make_key(void) { pthread_key_create(&leaving, leave); }
@@ -65,6 +66,7 @@ SELDOM static expr_table *new_table(void) {
     t->number = 1 + atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) % 4095;
     t->roots.next = t->roots.previous = &t->roots;
     leave_later(t);
+    vp__core_issues();
     return table = t;
 }
 

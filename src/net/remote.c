@@ -217,8 +217,9 @@ static void replica_copied(vp__device_event *e, bool failed, double ns) {
     if (failed && s) vp__remote_forget(s); /* nobody else shall find it */
     if (r->staging) vp__pool_free(r->staging, r->bytes);
     atomic_fetch_sub_explicit(&vp__nodes_outside, 1, memory_order_relaxed);
-    tell(&r->there);
+    /* Before anybody goes on, so that what vp_sync waits for has been given back by then. */
     if (s) vp__storage_release(s);
+    tell(&r->there);
     vp__replica_release(r);
     vp__core_left_by_device();
 }

@@ -277,7 +277,7 @@ void vp__node_run(vp__core *core, vp__node *n) {
     while (n) {
         /* Who is at something long does not keep the rest. */
         const bool is_long = helps && !vp__core_is_short(n);
-        if (is_long) vp__core_help_end(core, false);
+        if (is_long) vp__core_help_end(core);
         /* acq_rel: exactly one taker starts the node; the others hold tickets. */
         if (!atomic_exchange_explicit(&n->started, true, memory_order_acq_rel))
             start(core, n);

@@ -31,11 +31,10 @@ static bool help(vp__core *core) {
 static void wait_event(vp__event *e) {
     vp__core *core = e->core;
     vp__trace(VP__TR_WAIT_BEGIN, 0, "wait", 0);
-    const bool before = vp__core_help_begin(core);
+    vp__core_help_begin(core);
     uint64_t idle_since = 0;
     /* acquire pairs with the release (seq_cst store) of whoever fires the event. */
     while (!atomic_load_explicit(&e->done, memory_order_acquire)) {
-        vp__storages_give_back();
         vp__call_pause(core);
         if (help(core)) {
             idle_since = 0;
@@ -48,24 +47,17 @@ static void wait_event(vp__event *e) {
         else
             vp__core_sleep(core, &e->done, NAP_NS);
     }
-    vp__core_help_end(core, before);
+    vp__core_help_end(core);
     vp__trace(VP__TR_WAIT_END, 0, "wait", 0);
 }
 
-/* The core's event, or one of the caller's: memory may be released while a thread helps, and
- * what the user does then may wait as well. */
-static vp__event *event_new(vp__event *other, int remaining) {
+static vp__event *event_new(int remaining) {
     vp__core *core = vp__core_self();
-    vp__event *e = core->waits ? other : &core->event;
-    if (e != other) core->waits = true;
+    vp__event *e = &core->event;
     atomic_init(&e->remaining, remaining);
     atomic_init(&e->done, 0);
     e->core = core;
     return e;
-}
-
-static void event_end(vp__event *e) {
-    if (e == &e->core->event) e->core->waits = false;
 }
 
 static bool is_without(unsigned mechanism) {
@@ -83,7 +75,7 @@ void vp__wait_sized(vp__storage *s) {
     if (vp__storage_is_sized(s)) return;
     if (is_without(VP__WITHOUT_SIZES)) wait_result(s);
     if (vp__storage_is_sized(s)) return;
-    vp__event other, *e = event_new(&other, 1);
+    vp__event *e = event_new(1);
     vp__waiter *w = vp__waiter_new(e, VP__WAIT_EVENT);
     if (!w) {
         /* No memory even for this: look again and again, working meanwhile. */
@@ -96,14 +88,12 @@ void vp__wait_sized(vp__storage *s) {
     } else {
         vp__waiter_free(w);
     }
-    event_end(e);
 }
 
 vp__error *vp__observe(vp__storage *s, const vp__region *r, vp__group **group) {
-    vp__event other, *e = event_new(&other, VP__ATTACHING);
+    vp__event *e = event_new(VP__ATTACHING);
     vp__core *core = e->core;
     /* relaxed, here and below: others look at it only when this thread is not there. */
-    vp__group *outer = atomic_load_explicit(&core->observing, memory_order_relaxed);
     int waits = 0;
     uint64_t sequence = 0;
     for (;;) {
@@ -122,13 +112,11 @@ vp__error *vp__observe(vp__storage *s, const vp__region *r, vp__group **group) {
                                          memory_order_acq_rel) -
                (VP__ATTACHING - waits);
     if (left > 0) wait_event(e);
-    event_end(e);
     if (!vp__storage_is_on_host(s)) {
-        e = event_new(&other, 1);
+        e = event_new(1);
         if (vp__remote_to_host(s, e, VP__WAIT_EVENT)) wait_event(e);
-        event_end(e);
     }
-    atomic_store_explicit(&core->observing, outer, memory_order_relaxed);
+    atomic_store_explicit(&core->observing, NULL, memory_order_relaxed);
     return vp__error_retain(vp__storage_error(s, r, sequence));
 }
 
@@ -138,14 +126,16 @@ void vp__observe_end(vp__group *group) {
     vp__ready_take(core, false);
 }
 
-void vp__drain(void) {
-    vp__core *core = vp__core_self();
+static bool is_empty(void) {
+    /* acquire pairs with the release of a node's end: its writes, and what it owes, are seen. */
+    return atomic_load_explicit(&vp__nodes_in_flight, memory_order_acquire) == 0;
+}
+
+static void drain_nodes(vp__core *core) {
     vp__trace(VP__TR_WAIT_BEGIN, 0, "sync", 0);
-    const bool before = vp__core_help_begin(core);
+    vp__core_help_begin(core);
     uint64_t idle_since = 0;
-    while (atomic_load_explicit(&vp__nodes_in_flight, memory_order_acquire) > 0 ||
-           vp__storages_wait()) {
-        vp__storages_give_back();
+    while (!is_empty()) {
         vp__call_pause(core);
         if (help(core)) {
             idle_since = 0;
@@ -158,8 +148,20 @@ void vp__drain(void) {
         else
             vp__core_sleep(core, NULL, SPIN_NS);
     }
-    vp__core_help_end(core, before);
+    vp__core_help_end(core);
     vp__trace(VP__TR_WAIT_END, 0, "sync", 0);
+}
+
+void vp__drain(void) {
+    vp__core *core = vp__core_self();
+    drain_nodes(core);
+    while (vp__storages_are_owed()) {
+        vp__storages_give_back();
+        if (is_empty() && !vp__storages_wait()) break;
+        drain_nodes(core); /* of whoever has been given something back */
+        vp__call_pause(core);
+        vp__core_sleep(core, NULL, SPIN_NS);
+    }
 }
 
 __attribute__((noinline)) static bool has_memory(int64_t promised, int64_t limit) {
