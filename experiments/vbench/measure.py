@@ -9,6 +9,7 @@ kept, from the very first evaluation on.
 import array
 import math
 import os
+import signal
 import statistics
 import subprocess
 import tempfile
@@ -23,6 +24,14 @@ WARMING_MS = 700  # of the process that a warm one comes after
 
 class Failed(Exception):
     pass
+
+
+def how_it_ended(process):
+    if process.returncode == -signal.SIGKILL:
+        return "it was killed, perhaps because the memory did not suffice"
+    if process.returncode < 0:
+        return f"it died: {signal.strsignal(-process.returncode)}"
+    return f"it ended with status {process.returncode}"
 
 
 class Running:
@@ -47,7 +56,7 @@ class Running:
         if not answer:
             self.process.wait()
             self.errors.seek(0)
-            last = self.errors.read().strip().splitlines()[-1:] or ["it died"]
+            last = self.errors.read().strip().splitlines()[-1:] or [how_it_ended(self.process)]
             raise Failed(last[0])
         return answer[1:]
 
@@ -209,14 +218,24 @@ class Group:
         except (Failed, Missing) as why:
             self.left_out[series.name] = str(why)
 
+    def leave_out(self, one, why):
+        self.left_out[one.series.name] = str(why)
+        self.running.remove(one)
+        one.stop()
+
+    def begin(self, series):
+        """Starts it, and lets it begin with nobody else at work."""
+        started = len(self.running)
+        self.start(series)
+        for fresh in self.running[started:]:
+            self.turn(fresh)
+
     def turn(self, one):
         before = min(one.elapsed, self.budget)
         try:
             one.turn(self.budget)
         except Failed as why:
-            self.left_out[one.series.name] = str(why)
-            self.running.remove(one)
-            one.stop()
+            self.leave_out(one, why)
             return
         self.progress.step(one.series.name, min(one.elapsed, self.budget) - before)
 
@@ -238,35 +257,39 @@ def measure(experiment, size, series, builder, seconds, progress):
         caches.mkdir(mode=0o700)
         group = Group(experiment, size, seconds * 1000, caches, builder, progress)
         try:
-            # A process is cold once: the cold ones each begin with nobody else at work. The
-            # warm one is a second process, after another has left its kernels behind.
             for one in series:
-                if not is_warm(one):
-                    started = len(group.running)
-                    group.start(one)
-                    for fresh in group.running[started:]:
-                        group.turn(fresh)
-            for one in filter(is_warm, series):
-                group.leave_kernels(one)
-                group.start(one)
+                if is_warm(one):
+                    group.leave_kernels(one)
+                group.begin(one)
             group.take_turns()
-            return finish(group.running, experiment, folder), group.left_out
+            return finish(group, experiment, folder), group.left_out
         finally:
             group.stop()
+
+
+def results_of(group, folder):
+    """Of all that have one to compare; who has none to show is left out."""
+    results = {}
+    for one in [one for one in group.running if one.series.valid]:
+        try:
+            results[one.series.name] = one.result(folder)
+        except Failed as why:
+            group.leave_out(one, why)
+    return results
 
 
 def finish(group, experiment, folder):
     """Results are compared with those of vproc one instruction at a time, or, without it, of
     whoever comes first; bit for bit or within the experiment's tolerance."""
-    valid = [one for one in group if one.series.valid]
-    results = {one.series.name: one.result(folder) for one in valid}
+    results = results_of(group, folder)
     reference = results.get("vproc-sync") or next(iter(results.values()), None)
     found = []
-    for one in group:
+    for one in group.running:
         if one.series.valid:
             wrong = differs(results[one.series.name], reference, experiment.tolerance)
             note = wrong or "equal"
         else:
-            wrong, note = True, "not compared: its stores are in no order"
-        found.append(facts(one, not wrong, note, one.counters()))
+            wrong, note = None, "not compared: its stores are in no order"
+        checked = one.series.valid and not wrong
+        found.append({**facts(one, checked, note, one.counters()), "is_wrong": bool(wrong)})
     return found

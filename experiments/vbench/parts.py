@@ -3,8 +3,12 @@
 what issuing costs, how soon native code is there, how fast it is for each layout. Their lines
 are shown as they are, and their figures go into the JSON file."""
 
+import os
 import re
 import subprocess
+from pathlib import Path
+
+from .build import Missing
 
 PARTS = {
     "issue": ("what issuing an instruction costs", "bench-net",
@@ -66,6 +70,15 @@ def layout_figures(lines):
 FIGURES = {"issue": issue_figures, "jit": jit_figures, "layouts": layout_figures}
 
 
+def environment(options, builder):
+    """Where these programs, which ask for `python3`, find NumPy."""
+    try:
+        folder = Path(builder.python("numpy")).parent if options.peers != "none" else ""
+    except Missing:
+        folder = ""
+    return {**os.environ, "PATH": os.pathsep.join(filter(None, [str(folder), os.environ["PATH"]]))}
+
+
 def run(name, options, builder, progress):
     title, program, arguments = PARTS[name]
     progress.begin(name, 15000)
@@ -74,7 +87,8 @@ def run(name, options, builder, progress):
     one = {"experiment": name, "title": f"{name}: {title}", "size": None, "series": [],
            "left_out": {}, "lines": []}
     try:
-        done = subprocess.run([str(path), *arguments], capture_output=True, text=True)
+        done = subprocess.run([str(path), *arguments], capture_output=True, text=True,
+                              env=environment(options, builder))
         one["lines"] = done.stdout.splitlines()
         one.update(FIGURES[name](one["lines"]))
         if done.returncode != 0:

@@ -33,8 +33,8 @@ def medians(name, size, threads, options, builder, progress):
     os.environ["VP_THREADS"] = str(threads)
     experiment = catalogue.EXPERIMENTS[name]
     series = [s for s in experiment.series if s.name in SERIES]
-    found, left_out = measure.measure(experiment, size, series, builder, options.seconds,
-                                      progress)
+    seconds = max(options.seconds, experiment.least_seconds)
+    found, left_out = measure.measure(experiment, size, series, builder, seconds, progress)
     for one in found:
         if not one["checked"]:
             sys.exit(f"{name} {one['name']} with {threads} threads: {one['check']}")

@@ -138,6 +138,25 @@ static bool is_magnitude(const vp__fft_plan *p, const vp__view *out) {
     return p->kind != VP__FFT_REAL && vp__dtype[out->dtype].cls == VP__CLASS_F;
 }
 
+/* How many there are to look at: conjugates have the same one. */
+static int64_t magnitudes(const vp__fft_plan *p) {
+    const bool mirrored = p->kind == VP__FFT_WHOLE || p->kind == VP__FFT_WHOLE_BACKWARD;
+    return mirrored ? p->n / 2 + 1 : p->outputs;
+}
+
+#define MIRROR(type)                                                                     \
+    for (int64_t i = 0; i < count - have; i++)                                           \
+        ((type *)lane)[have + i] = ((type *)lane)[count - have - i];
+
+/* The rest of the magnitudes of a lane of which the first `have` are there. */
+static void mirror(bool single, char *lane, int64_t have, int64_t count) {
+    if (single) {
+        MIRROR(float)
+    } else {
+        MIRROR(double)
+    }
+}
+
 static size_t padded(int64_t bytes) { return ((size_t)bytes + 127) / 64 * 64; }
 
 /* Bytes from one gathered lane to the next: an odd number of lines, so that a group's
@@ -169,7 +188,8 @@ static room room_of(const vp__fft_plan *p, const vp__view *out, const vp__view *
     if (!is_contiguous(out, axis)) r.out = gathered_lane(out, p->outputs);
     const bool magnitude = is_magnitude(p, out);
     if (magnitude)
-        r.complex = (int64_t)(padded(p->outputs * 2 * vp__dtype[out->dtype].size) | 64);
+        r.complex =
+            (int64_t)(padded(magnitudes(p) * 2 * vp__dtype[out->dtype].size) | 64);
     r.together = lanes_together(r.in + r.complex + r.out);
     /* Where nothing is moved, lanes are best looked at again while they are close. */
     if (magnitude && !r.in && !r.out) {
@@ -212,6 +232,7 @@ void vp__lib_fft(const vp__fft_plan *p, const vp__view *out, const vp__view *in,
     int64_t out_lane = last >= 0 ? nest.strides[0][last] : 0;
     int64_t in_lane = last >= 0 ? nest.strides[1][last] : 0;
     vp__fft_lanes lanes = {.have = have, .scratch = base};
+    lanes.half = r.complex > 0;
     lanes.streams = bytes > STREAM_BYTES && !r.out && !r.complex;
     lanes.in_lane = r.in ? r.in : in_lane;
     lanes.out_lane = r.complex ? r.complex : r.out ? r.out : out_lane;
@@ -237,9 +258,11 @@ void vp__lib_fft(const vp__fft_plan *p, const vp__view *out, const vp__view *in,
                 lanes.out = target + k * lanes.out_lane;
                 vp__fft_run(p, &lanes);
             }
-            for (int64_t k = 0; k < some && r.complex; k++)
-                magnitude(result + k * (r.out ? r.out : out_lane),
-                          numbers + k * r.complex, NULL, NULL, p->outputs);
+            for (int64_t k = 0; k < some && r.complex; k++) {
+                char *lane = result + k * (r.out ? r.out : out_lane);
+                magnitude(lane, numbers + k * r.complex, NULL, NULL, magnitudes(p));
+                mirror(p->single, lane, magnitudes(p), p->outputs);
+            }
             if (r.out) {
                 vp__plane plane = {
                     to,       scattered, p->outputs, some, out->strides[axis],

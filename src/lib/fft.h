@@ -90,7 +90,8 @@ typedef struct vp__fft_lanes {
     int64_t have;              /* elements of a lane that there are; zeros follow */
     int lanes;                 /* 1 to VP__FFT_LANES */
     bool streams;              /* out is too large for the cache to keep */
-    void *scratch;             /* vp__fft_scratch() bytes, 64-byte aligned */
+    bool half;     /* leave out the second half where that mirrors the first */
+    void *scratch; /* vp__fft_scratch() bytes, 64-byte aligned */
 } vp__fft_lanes;
 
 /* Who transforms: FFTW where it is quicker, or one of the two (FFTW if it is there). */

@@ -198,6 +198,7 @@ static void run_lane(const vp__fft_plan *p, const vp__fft_lanes *lanes, int lane
         put_im(p->single, made, 0, by_im < 0 ? -0.0 : 0);
         if (p->n % 2 == 0) put_im(p->single, made, p->n / 2, by_im < 0 ? -0.0 : 0);
         scale_pairs(p->single, out, made, half, by, by_im);
+        if (lanes->half) return;
         scale_mirrored(p->single, out + (size_t)half * number,
                        made + (size_t)rest * number, rest, by, -by_im);
     }

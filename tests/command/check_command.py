@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments"))
-from vbench import build, catalogue, parts, tracefile, where
+from vbench import build, catalogue, measure, parts, tracefile, where
 from vbench.measure import differs
 
 BUILD = Path(sys.argv[1]).resolve()
@@ -49,7 +49,16 @@ def check_mistakes():
         (("bench", "a1", "--peers", "rust"), "there is no peer rust"),
         (("bench", "a1", "--size", "0"), "--size must be at least 1"),
         (("bench", "a1", "--seconds", "0"), "--seconds must be more than 0"),
+        (("bench", "a4", "--size", "10"), "--size of a4 must be at least"),
+        (("bench", "a2", "--size", "10000000"), "takes more memory than there is"),
+        (("bench", "tiny", "--size", "9" * 20), "--size must be at most"),
+        (("bench", "a1", "--seconds", "nan"), "--seconds must be more than 0"),
+        (("bench", "a1", "--json", "/dev/null/x.json"), "cannot be written"),
+        (("bench", "a1", "--json", "/"), "cannot be written"),
+        (("bench", "a1", "--svg", "/dev/null"), "cannot be written"),
+        (("bench", "a1", "--work", "/dev/null"), "cannot be written"),
         (("bench", "--replot", "nothing.json"), "--svg"),
+        (("bench", "a1", "--replot", "x.json", "--svg", "."), "it takes no experiments"),
     ]
     for arguments, said in mistakes:
         status, out, err = vproc(*arguments)
@@ -57,6 +66,10 @@ def check_mistakes():
     with tempfile.TemporaryDirectory() as folder:
         status, out, err = vproc("bench", "--replot", f"{folder}/nothing.json", "--svg", folder)
         check("a file that is not there", status == 1 and "nothing.json" in err, err)
+        deep = Path(folder) / "deep.json"
+        deep.write_text("[" * 100000)
+        status, out, err = vproc("bench", "--replot", str(deep), "--svg", folder)
+        check("a file of brackets", status == 1 and "cannot be drawn" in err, err[-300:])
 
 
 def library_version(name, symbol):
@@ -199,6 +212,67 @@ def check_peers():
               ["c-openmp-invalid"] is False, out)
 
 
+SMALL = {"a1": [], "a2": ["--size", "64"], "a3": ["--size", "64"], "a4": ["--size", "120"],
+         "fft": ["--size", "63"], "tiny": []}
+
+
+def check_all_peers():
+    """Every peer that is compiled gives our result, and so do all of our own series."""
+    for name, size in SMALL.items():
+        peers = [s.name for s in catalogue.EXPERIMENTS[name].series if s.kind in ("c", "fortran")]
+        with tempfile.TemporaryDirectory() as folder:
+            file = f"{folder}/one.json"
+            status, out, err = vproc("bench", name, *size, "--seconds", "0.02", "--peers",
+                                     ",".join(peers) or "none", "--work", folder, "--json", file)
+            check(f"all of {name}", status == 0, out + err)
+            one = json.loads(Path(file).read_text())
+        found = {s["name"]: s for s in one["series"]}
+        for s in catalogue.EXPERIMENTS[name].series:
+            if s.kind == "python" or "is not installed" in one["left_out"].get(s.name, ""):
+                continue
+            shown = str(found.get(s.name, one["left_out"]))[:300]
+            check(f"{name}: {s.name}", s.name in found and found[s.name]["checked"] is s.valid,
+                  shown)
+
+
+def check_peers_without_program():
+    with tempfile.TemporaryDirectory() as folder:
+        status, out, err = vproc("bench", "tiny", "--peers", "c", "--seconds", "0.01", "--work",
+                                 folder)
+        check("a peer without a program", status == 0 and "left out: c: has no program" in out,
+              out + err)
+
+
+class Silent:
+    """A series that has measured, and dies when it is asked for its result."""
+
+    def __init__(self, name, numbers):
+        self.series = catalogue.Series(name, "vproc", "a1")
+        self.samples, self.numbers = [(1.0, 1.0, 0.5, 1)], numbers
+
+    def result(self, folder):
+        if self.numbers is None:
+            raise measure.Failed("no memory")
+        return self.numbers
+
+    def counters(self):
+        return 0, 0
+
+    def stop(self):
+        pass
+
+
+def check_late_failures():
+    """One that fails at the end is left out, the others are not lost; what differs is said."""
+    group = measure.Group(None, 1, 1, None, None, None)
+    group.running = [Silent("vproc", [1.0]), Silent("vproc-sync", [1.0]), Silent("c", None),
+                     Silent("jax", [2.0])]
+    found = measure.finish(group, catalogue.A1, "")
+    check("a late failure", [s["name"] for s in found] == ["vproc", "vproc-sync", "jax"]
+          and group.left_out == {"c": "no memory"}, str(found))
+    check("a wrong result", [s["is_wrong"] for s in found] == [False, False, True], str(found))
+
+
 def check_arithmetic():
     """How results are compared, and what is read from the lines of other programs."""
     nan, inf = float("nan"), float("inf")
@@ -235,5 +309,8 @@ check_catalogue()
 check_bench()
 check_stages_of_f()
 check_peers()
+check_all_peers()
+check_peers_without_program()
+check_late_failures()
 print(f"{passed} passed, {failed} failed")
 sys.exit(failed > 0)
