@@ -379,14 +379,19 @@ static inline vp_index vp_index_of(int count, const vp_sel *items) {
 /* --- Names and scopes -------------------------------------------------------------------- */
 
 /* A scope: what is named in it, and expressions left over, are freed at its end. Scopes of
- * one thread nest. Nothing waits: what is still being computed goes on. */
+ * one thread nest, up to 255. Nothing waits: what is still being computed goes on. A thread
+ * has room for 2^20 open expressions, counting those they are made of; all threads together
+ * have 2^22 names. */
 typedef struct {
     uint32_t depth, generation;
 } vp_scope;
-VP_API vp_scope vp_begin(void);
-VP_API void vp_end(vp_scope scope);
+#define vp_begin() vp__begin(VP_HERE)
+VP_API vp_scope vp__begin(const char *where);
+#define vp_end(...) vp__end(VP_HERE, __VA_ARGS__) /* one argument, commas and all */
+VP_API void vp__end(const char *where, vp_scope scope);
 /* Moves a name to the enclosing scope, for results. Returns it. */
-VP_API vp_array vp_keep(vp_array a);
+#define vp_keep(...) vp__keep(VP_HERE, __VA_ARGS__)
+VP_API vp_array vp__keep(const char *where, vp_array a);
 
 /* Names a value: vp_array b = vp_let(vp_sin(a)). Naming an array makes a lazy copy. */
 #define vp_let(x) vp__let(VP_HERE, VP__IN(x))
@@ -410,8 +415,12 @@ VP_API void vp__drop(const char *where, vp_array a);
 
 /* --- Making arrays ----------------------------------------------------------------------- */
 
-#define vp_zeros(dtype, shape) vp__full(VP_HERE, dtype, shape, vp__in_int(0))
-#define vp_ones(dtype, shape) vp__full(VP_HERE, dtype, shape, vp__in_int(1))
+/* Every element 0. */
+#define vp_zeros(dtype, shape) vp__zeros(VP_HERE, dtype, shape)
+VP_API vp_expr vp__zeros(const char *where, vp_dtype dtype, vp_shape_t shape);
+/* Every element 1. */
+#define vp_ones(dtype, shape) vp__ones(VP_HERE, dtype, shape)
+VP_API vp_expr vp__ones(const char *where, vp_dtype dtype, vp_shape_t shape);
 /* Every element the same number. */
 #define vp_full(dtype, shape, value) vp__full(VP_HERE, dtype, shape, VP__IN(value))
 VP_API vp_expr vp__full(const char *where, vp_dtype dtype, vp_shape_t shape, vp_operand value);
@@ -442,7 +451,8 @@ VP_API vp_expr vp__from(const char *where, vp_dtype dtype, vp_shape_t shape,
  * stay valid until `release` is called with context and memory (release may be NULL if it
  * outlives all use), once, on any thread that is in vproc: the caller's, before its call ends,
  * or a worker. It may issue instructions and wait for them, but not fork. vp_sync waits for it.
- * Writable memory is written in place: stay off it until vp_sync. */
+ * Writable memory is written in place: stay off it until vp_sync. If vp_borrow fails, the
+ * memory stays the caller's and release is not called; using the array gives the error. */
 typedef enum { VP_READ_ONLY, VP_WRITABLE } vp_access;
 #define vp_borrow(dtype, shape, strides, memory, access, release, context)                    \
     vp__borrow(VP_HERE, dtype, shape, strides, memory, access, release, context)

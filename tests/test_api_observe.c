@@ -232,6 +232,10 @@ VP_TEST(an_outer_scope_ends_the_inner_ones) {
     VP_CHECK_ERROR(vp_wait(a), VP_ERR_HANDLE, "scope");
     vp_end(inner);
     VP_CHECK_REPORTED(VP_ERR_HANDLE, "vp_end: this scope is not open");
+    vp_end(inner);
+    char line[64];
+    snprintf(line, sizeof line, "test_api_observe.c:%d: vp_end", __LINE__ - 2);
+    VP_CHECK_REPORTED(VP_ERR_HANDLE, line);
     vp_scope again = vp_begin();
     vp_end(inner); /* an old one at the same depth */
     VP_CHECK_REPORTED(VP_ERR_HANDLE, "not open");
