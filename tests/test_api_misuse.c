@@ -363,6 +363,39 @@ VP_TEST(a_number_that_does_not_fit_names_its_instruction) {
     vp_end(s);
 }
 
+/* What cannot be written is not written wrongly either. */
+VP_TEST(wrong_writes_of_no_elements) {
+    vp_scope s = vp_begin();
+    vp_array none = vp_let(vp_zeros(VP_I64, vp_shape(0)));
+    vp_array three = vp_let(vp_zeros(VP_I64, vp_shape(3)));
+    vp_array far = vp_let(vp_full(VP_I64, vp_shape(1), 99));
+    static const char *const bounds =
+        "put: index 99 is out of bounds for axis 0 with size";
+#define EMPTY(...) vp_let(vp_zeros(VP_F64, vp_shape(__VA_ARGS__)))
+    vp_array e = EMPTY(2, 0), f = EMPTY(2, 0), z = EMPTY(0, 2), good = EMPTY(2, 0);
+    vp_put(e, vp_at(far), 1.0);
+    VP_CHECK_ERROR(vp_wait(e), VP_ERR_INDEX, bounds);
+    VP_CHECK_ERROR(vp_wait(vp_add(e, 1.0)), VP_ERR_INDEX, bounds);
+    vp_put(f, vp_at(none), vp_zeros(VP_F64, vp_shape(5, 7)));
+    VP_CHECK_ERROR(
+        vp_wait(f), VP_ERR_SHAPE,
+        "put: a value of shape (5, 7) does not fit a selection of shape (0, 0)");
+    vp_put(z, vp_at(none, three), 1.0);
+    VP_CHECK_ERROR(vp_wait(z), VP_ERR_INDEX,
+                   "put: index arrays of shapes (0,) and (3,) do not broadcast");
+    vp_put(good, vp_at(vp_let(vp_ones(VP_I64, vp_shape(1)))), 1.0);
+    VP_CHECK_OK(vp_wait(good));
+    vp_set(e, 5.0);
+    VP_CHECK_VALUES(e, 5);
+#undef EMPTY
+    /* Through a view of nothing of an array that has elements, which stay as they are. */
+    vp_array a = vp__test_counting(2), part = vp_view(vp_get(a, vp_range(1, 1)));
+    vp_put(part, vp_at(far), 1.0);
+    VP_CHECK_ERROR(vp_wait(part), VP_ERR_INDEX, bounds);
+    VP_CHECK_VALUES(a, 0, 1);
+    vp_end(s);
+}
+
 /* --- shapes and sizes --------------------------------------------------------------- */
 
 VP_TEST(absurd_shapes) {
