@@ -44,7 +44,7 @@ VP_TEST(full_takes_any_number) {
     VP_CHECK_ERROR(vp_wait(vp_full(VP_F64, vp_shape(2), vp__test_counting(2))),
                    VP_ERR_SHAPE, "full: the value must be one number");
     VP_CHECK_ERROR(vp_wait(vp_full(VP_U8, vp_shape(2), 300)), VP_ERR_VALUE,
-                   "does not fit uint8");
+                   "full: the integer 300 does not fit uint8");
 }
 
 VP_TEST(empty_has_type_and_shape) {

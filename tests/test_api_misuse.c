@@ -45,6 +45,7 @@ static void check_refused(vp_array bad, const char *part) {
     REFUSED((vp_set(bad, good), vp_error()));
     REFUSED((vp_put(bad, vp_at(0), 1.0), vp_error()));
     REFUSED((vp_drop(bad), vp_error()));
+    REFUSED((vp_keep(bad), vp_error()));
     REFUSED(vp_wait(vp_add(good, bad)));
     REFUSED(vp_wait(vp_add(bad, good)));
     REFUSED(vp_wait(vp_neg(bad)));
@@ -249,10 +250,29 @@ VP_TEST(null_pointers) {
     VP_CHECK_ERROR(vp_map(a, NULL), VP_ERR_VALUE, "NULL");
     vp_unmap(NULL);
     vp_get_stats(NULL);
-    VP_CHECK_ERROR(vp_wait(vp_zeros(VP_F64, vp_shape_of(2, NULL, false))), VP_ERR_SHAPE,
-                   "full");
-    VP_CHECK_ERROR(vp_wait(vp_sum(a, vp_axes_of(1, NULL))), VP_ERR_INDEX, "sum");
-    VP_CHECK_ERROR(vp_wait(vp_get_at(a, vp_index_of(1, NULL))), VP_ERR_INDEX, "");
+    vp_shape_t shape = vp_shape_of(2, NULL, false);
+    VP_CHECK_ERROR(vp_wait(vp_zeros(VP_F64, shape)), VP_ERR_SHAPE,
+                   "zeros: the shape's dims are NULL");
+    VP_CHECK_ERROR(vp_wait(vp_reshape(a, shape)), VP_ERR_SHAPE,
+                   "reshape: the shape's dims are NULL");
+    VP_CHECK_ERROR(vp_wait(vp_broadcast(a, shape)), VP_ERR_SHAPE,
+                   "broadcast: the shape's dims are NULL");
+    VP_CHECK_ERROR(vp_wait(vp_tile(a, shape)), VP_ERR_VALUE, "tile: the counts are NULL");
+    vp_axes_t axes = vp_axes_of(1, NULL);
+    VP_CHECK_ERROR(vp_wait(vp_sum(a, axes)), VP_ERR_INDEX, "sum: the axes are NULL");
+    VP_CHECK_ERROR(vp_wait(vp_permute(a, axes)), VP_ERR_INDEX,
+                   "permute: the axes are NULL");
+    VP_CHECK_ERROR(vp_wait(vp_squeeze(a, axes)), VP_ERR_INDEX,
+                   "squeeze: the axes are NULL");
+    VP_CHECK_ERROR(vp_wait(vp_flip(a, axes)), VP_ERR_INDEX, "flip: the axes are NULL");
+    vp_index index = {1, NULL};
+    VP_CHECK_ERROR(vp_wait(vp_get_at(a, vp_index_of(1, NULL))), VP_ERR_INDEX,
+                   "get: the selection's items are NULL");
+    VP_CHECK_ERROR(vp_wait(vp_get_at(a, index)), VP_ERR_INDEX,
+                   "get: the selection's items are NULL");
+    vp_array c = vp__test_counting(2);
+    vp_put(c, vp_index_of(1, NULL), 1.0);
+    VP_CHECK_REPORTED(VP_ERR_INDEX, "put: the selection's items are NULL");
     VP_CHECK_ERROR(vp_wait(vp__concatenate(VP_HERE, 0, 2, NULL, false)), VP_ERR_VALUE,
                    "concatenate");
     vp_end(s);
@@ -265,6 +285,115 @@ VP_TEST(an_instruction_without_a_line) {
         vp__wait_for(NULL, vp__in_expr(vp__op2(VP__ADD, NULL, vp__in_array(a),
                                                vp__in_array(vp__test_counting(3))))),
         VP_ERR_SHAPE, "(2,) and (3,)");
+}
+
+/* --- borrowing ---------------------------------------------------------------------- */
+
+static void count_release(void *count, void *memory) {
+    (void)memory;
+    ++*(int *)count;
+}
+
+VP_TEST(memory_that_could_not_be_borrowed_stays_the_callers) {
+    double memory[2] = {1, 2};
+    static const int64_t far[] = {INT64_MAX};
+    int released = 0;
+    vp_scope s = vp_begin();
+#define BORROW(dtype, dims, strides, access)                                             \
+    vp_borrow(dtype, vp_shape(dims), strides, memory, access, count_release, &released)
+    VP_CHECK_ERROR(vp_wait(BORROW(VP_AUTO, 2, NULL, VP_WRITABLE)), VP_ERR_TYPE, "borrow");
+    VP_CHECK_ERROR(vp_wait(BORROW(VP_F64, -1, NULL, VP_WRITABLE)), VP_ERR_SHAPE,
+                   "borrow");
+    VP_CHECK_ERROR(vp_wait(BORROW(VP_F64, 2, far, VP_WRITABLE)), VP_ERR_SHAPE, "borrow");
+    VP_CHECK_ERROR(vp_wait(BORROW(VP_F64, 2, NULL, (vp_access)7)), VP_ERR_VALUE,
+                   "borrow: the access is VP_READ_ONLY or VP_WRITABLE, not 7");
+    vp_array a = BORROW(VP_F64, 2, NULL, VP_READ_ONLY);
+#undef BORROW
+    VP_CHECK_VALUES(a, 1, 2);
+    vp_put(a, vp_at(0), 5.0);
+    VP_CHECK_REPORTED(VP_ERR_VALUE, "put: this array borrows read-only memory");
+    vp_end(s);
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK_EQ(released, 1);
+}
+
+/* --- selections --------------------------------------------------------------------- */
+
+VP_TEST(a_wrong_selection_names_its_instruction) {
+    vp_scope s = vp_begin();
+    vp_array a = vp__test_counting(3), two = vp_let(vp_zeros(VP_I64, vp_shape(2)));
+    vp_array mask = vp_let(vp_zeros(VP_BOOL, vp_shape(4))),
+             i = vp_let(vp_arange(VP_I64, 0, 3, 1));
+#define PUT(status, part, ...)                                                           \
+    do {                                                                                 \
+        vp_array t = vp__test_counting(3);                                               \
+        vp_put(t, vp_at(__VA_ARGS__), 1.0);                                              \
+        VP_CHECK_REPORTED(status, part);                                                 \
+        VP_CHECK_ERROR(vp_wait(t), status, part);                                        \
+    } while (0)
+    PUT(VP_ERR_INDEX, ": put: index 7 is out of bounds for axis 0 with size 3", 7);
+    PUT(VP_ERR_INDEX, ": put: 2 indices for an array of 1 axes", i, 7);
+    PUT(VP_ERR_INDEX, ": put: a mask of shape (4,) does not fit axes of shape (3,)",
+        mask);
+    PUT(VP_ERR_TYPE, ": put: arrays of float64 cannot be indices", a);
+#undef PUT
+    VP_CHECK_ERROR(vp_wait(vp_get(a, i, 7)), VP_ERR_INDEX, ": get: 2 indices");
+    VP_CHECK_ERROR(vp_wait(vp_get(a, a)), VP_ERR_TYPE,
+                   ": get: arrays of float64 cannot be indices");
+    VP_CHECK_ERROR(vp_wait(vp_get(vp_reshape(a, vp_shape(3, 1)), i, two)), VP_ERR_INDEX,
+                   ": get: index arrays of shapes (3,) and (2,) do not broadcast");
+    /* A mask whose shape is known only when it runs. */
+    vp_array late = vp_let(vp_find(vp_ge(a, 1)));
+    VP_CHECK_ERROR(vp_wait(vp_get(a, vp_ge(late, 0))), VP_ERR_INDEX,
+                   ": get: a mask of shape (2,) does not fit axes of shape (3,)");
+    vp_end(s);
+}
+
+VP_TEST(a_number_that_does_not_fit_names_its_instruction) {
+    vp_scope s = vp_begin();
+    vp_array u = vp_let(vp_zeros(VP_U8, vp_shape(2)));
+    VP_CHECK_ERROR(vp_wait(vp_add(u, 300)), VP_ERR_VALUE,
+                   ": add: the integer 300 does not fit uint8");
+    VP_CHECK_ERROR(vp_wait(vp_cast(300, VP_U8)), VP_ERR_VALUE,
+                   ": cast: the integer 300 does not fit uint8");
+    vp_put(u, vp_at(0), -1);
+    VP_CHECK_ERROR(vp_wait(u), VP_ERR_VALUE, ": put: the integer -1 does not fit uint8");
+    VP_CHECK_ERROR(vp_wait(vp_ones(VP_F64, vp_shape(-1))), VP_ERR_SHAPE,
+                   ": ones: a dimension cannot be -1");
+    vp_end(s);
+}
+
+/* What cannot be written is not written wrongly either. */
+VP_TEST(wrong_writes_of_no_elements) {
+    vp_scope s = vp_begin();
+    vp_array none = vp_let(vp_zeros(VP_I64, vp_shape(0)));
+    vp_array three = vp_let(vp_zeros(VP_I64, vp_shape(3)));
+    vp_array far = vp_let(vp_full(VP_I64, vp_shape(1), 99));
+    static const char *const bounds =
+        "put: index 99 is out of bounds for axis 0 with size";
+#define EMPTY(...) vp_let(vp_zeros(VP_F64, vp_shape(__VA_ARGS__)))
+    vp_array e = EMPTY(2, 0), f = EMPTY(2, 0), z = EMPTY(0, 2), good = EMPTY(2, 0);
+    vp_put(e, vp_at(far), 1.0);
+    VP_CHECK_ERROR(vp_wait(e), VP_ERR_INDEX, bounds);
+    VP_CHECK_ERROR(vp_wait(vp_add(e, 1.0)), VP_ERR_INDEX, bounds);
+    vp_put(f, vp_at(none), vp_zeros(VP_F64, vp_shape(5, 7)));
+    VP_CHECK_ERROR(
+        vp_wait(f), VP_ERR_SHAPE,
+        "put: a value of shape (5, 7) does not fit a selection of shape (0, 0)");
+    vp_put(z, vp_at(none, three), 1.0);
+    VP_CHECK_ERROR(vp_wait(z), VP_ERR_INDEX,
+                   "put: index arrays of shapes (0,) and (3,) do not broadcast");
+    vp_put(good, vp_at(vp_let(vp_ones(VP_I64, vp_shape(1)))), 1.0);
+    VP_CHECK_OK(vp_wait(good));
+    vp_set(e, 5.0);
+    VP_CHECK_VALUES(e, 5);
+#undef EMPTY
+    /* Through a view of nothing of an array that has elements, which stay as they are. */
+    vp_array a = vp__test_counting(2), part = vp_view(vp_get(a, vp_range(1, 1)));
+    vp_put(part, vp_at(far), 1.0);
+    VP_CHECK_ERROR(vp_wait(part), VP_ERR_INDEX, bounds);
+    VP_CHECK_VALUES(a, 0, 1);
+    vp_end(s);
 }
 
 /* --- shapes and sizes --------------------------------------------------------------- */
@@ -332,7 +461,7 @@ VP_TEST(sizes_that_overflow) {
     VP_CHECK_ERROR(vp_wait(vp_linspace(VP_F64, 0, 1, INT64_MAX)), VP_ERR_SHAPE,
                    "too large");
     VP_CHECK_ERROR(vp_wait(vp_broadcast(1.0, vp_shape(big, big))), VP_ERR_SHAPE,
-                   "broadcast");
+                   "broadcast: an array of shape (4294967296, 4294967296) is too large");
     /* Views of one element that look large. */
     vp_array one = vp_let(vp_ones(VP_I8, vp_scalar_shape()));
 #define WIDE(n) vp_broadcast(one, vp_shape(n))
@@ -347,9 +476,9 @@ VP_TEST(sizes_that_overflow) {
                                      vp_broadcast(one, vp_shape(1, big)))),
                    VP_ERR_SHAPE, "too large");
     VP_CHECK_ERROR(vp_wait(vp_tile(WIDE(1ll << 40), vp_shape(1ll << 40))), VP_ERR_SHAPE,
-                   "too large");
+                   "tile: the result would be too large");
     VP_CHECK_ERROR(vp_wait(vp_repeat(WIDE(1ll << 40), 1ll << 40, 0)), VP_ERR_SHAPE,
-                   "too large");
+                   "repeat: the result would be too large");
     VP_CHECK_ERROR(vp_wait(vp_cast(WIDE(1ll << 62), VP_F64)), VP_ERR_SHAPE, "too large");
     vp_array many = vp_let(vp_broadcast(vp_let(0), vp_shape(1000)));
     VP_CHECK_ERROR(vp_wait(vp_get(vp_broadcast(one, vp_shape(2, 1ll << 61)), many)),

@@ -232,6 +232,10 @@ VP_TEST(an_outer_scope_ends_the_inner_ones) {
     VP_CHECK_ERROR(vp_wait(a), VP_ERR_HANDLE, "scope");
     vp_end(inner);
     VP_CHECK_REPORTED(VP_ERR_HANDLE, "vp_end: this scope is not open");
+    vp_end(inner);
+    char line[64];
+    snprintf(line, sizeof line, "test_api_observe.c:%d: vp_end", __LINE__ - 2);
+    VP_CHECK_REPORTED(VP_ERR_HANDLE, line);
     vp_scope again = vp_begin();
     vp_end(inner); /* an old one at the same depth */
     VP_CHECK_REPORTED(VP_ERR_HANDLE, "not open");
@@ -243,6 +247,22 @@ VP_TEST(an_outer_scope_ends_the_inner_ones) {
     VP_CHECK_REPORTED(VP_ERR_HANDLE, "not open");
     vp_end((vp_scope){4000000000u, 7});
     VP_CHECK_REPORTED(VP_ERR_HANDLE, "not open");
+}
+
+VP_TEST(scopes_nest_255_deep) {
+    vp_scope outer = vp_begin();
+    for (int i = 1; i < 255; i++) vp_begin();
+    VP_CHECK_EQ((int)vp_error(), (int)VP_OK);
+    vp_scope none = vp_begin();
+    int line = __LINE__ - 1;
+    char text[80];
+    snprintf(text, sizeof text, "test_api_observe.c:%d: vp_begin: more than 255 scopes",
+             line);
+    VP_CHECK_REPORTED(VP_ERR_VALUE, text);
+    vp_end(none);
+    VP_CHECK_REPORTED(VP_ERR_HANDLE, "not open");
+    vp_end(outer);
+    VP_CHECK_EQ((int)vp_error(), (int)VP_OK);
 }
 
 static void *end_foreign(void *scope) {

@@ -132,7 +132,7 @@ VP_TEST(masks) {
     VP_CHECK_VALUES(vp_get(a, vp_gt(a, 21)), 22, 23);
     VP_CHECK_SHAPE(vp_get(a, vp_gt(a, 100)), 0);
     VP_CHECK_ERROR(vp_wait(vp_get(a, m)), VP_ERR_INDEX,
-                   "a mask of shape (3,) does not fit");
+                   "get: a mask of shape (3,) does not fit axes of shape (2,)");
     VP_CHECK_ERROR(vp_wait(vp_get(vp__test_counting(3), two)), VP_ERR_INDEX, "2 indices");
 }
 

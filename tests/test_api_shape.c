@@ -87,14 +87,15 @@ VP_TEST(concatenate_and_stack) {
     VP_CHECK_SHAPE(vp_stack(-1, a, a, a), 2, 3, 3);
     VP_CHECK_VALUES(vp_stack(0, 1.0, 2.0), 1, 2);
     VP_CHECK_ERROR(vp_wait(vp_concatenate(0, a, row)), VP_ERR_SHAPE,
-                   "concatenate: arrays of 2 and 1 axes do not join");
+                   "concatenate: arrays of shapes (2, 3) and (3,) do not join");
     VP_CHECK_ERROR(vp_wait(vp_concatenate(1, a, vp_transpose(a))), VP_ERR_SHAPE,
                    "shapes (2, 3) and (3, 2)");
     VP_CHECK_ERROR(vp_wait(vp_concatenate(2, a, a)), VP_ERR_INDEX, "axis 2");
     VP_CHECK_ERROR(vp_wait(vp_concatenate(0, 1.0, 2.0)), VP_ERR_INDEX, "axis 0");
-    VP_CHECK_ERROR(vp_wait(vp_stack(0, a, row)), VP_ERR_SHAPE, "stack");
+    VP_CHECK_ERROR(vp_wait(vp_stack(0, a, row)), VP_ERR_SHAPE,
+                   "stack: arrays of shapes (2, 3) and (3,) do not join");
     VP_CHECK_ERROR(vp_wait(vp_stack(0, row, vp__test_counting(4))), VP_ERR_SHAPE,
-                   "stack");
+                   "stack: arrays of shapes (3,) and (4,) do not join");
     VP_CHECK_ERROR(vp_wait(vp_stack(3, row, row)), VP_ERR_INDEX, "axis 3");
 }
 

@@ -27,6 +27,7 @@ static vp__config with(const char *name, const char *value) {
     unsetenv("VP_FFTW");
     unsetenv("VP_CACHE");
     unsetenv("VP_CACHE_SIZE");
+    unsetenv("VP_ISA");
     unsetenv("VP_MATH");
     unsetenv("VP_JIT");
     unsetenv("VP_DEBUG");
@@ -56,6 +57,8 @@ VP_TEST(good_values) {
     VP_CHECK(!with("VP_INLINE", "0").inline_nodes);
     VP_CHECK(!with("VP_BLAS", "off").blas);
     VP_CHECK(!with("VP_FFTW", "0").fftw);
+    VP_CHECK_STR(with("VP_ISA", "avx2").isa, "avx2");
+    VP_CHECK_STR(with("VP_ISA", "Baseline").isa, "baseline");
     VP_CHECK(with("VP_MATH", "accurate").accurate);
     VP_CHECK(!with("VP_MATH", "fast").accurate);
     VP_CHECK_EQ(with("VP_MEMORY", "12345").memory, 12345);
@@ -90,7 +93,8 @@ VP_TEST(bad_values_are_reported) {
         {"VP_MEMORY", "lots"},   {"VP_MEMORY", "-1G"},   {"VP_MEMORY", "0"},
         {"VP_MEMORY", "5Q"},     {"VP_MEMORY", "1e400"}, {"VP_MEMORY", "nan"},
         {"VP_CACHE_SIZE", "5%"}, {"VP_CACHE_SIZE", "0"}, {"VP_MATH", "exact"},
-        {"VP_JIT", "fast"},      {"VP_DEBUG", "ir,x"},   {"VP_WITHOUT", "fusion,luck"}};
+        {"VP_JIT", "fast"},      {"VP_DEBUG", "ir,x"},   {"VP_WITHOUT", "fusion,luck"},
+        {"VP_ISA", "foo"}};
     vp__config fallback = with(NULL, NULL);
     FILE *said = tmpfile();
     VP_CHECK(said != NULL);
@@ -102,7 +106,7 @@ VP_TEST(bad_values_are_reported) {
         same = same && config.threads == fallback.threads &&
                config.sync == fallback.sync &&
                config.inline_nodes == fallback.inline_nodes &&
-               config.memory == fallback.memory && !config.accurate &&
+               config.memory == fallback.memory && !config.accurate && !config.isa &&
                config.jit == fallback.jit && config.cache_bytes == fallback.cache_bytes;
     }
     fflush(stderr);

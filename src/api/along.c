@@ -24,7 +24,7 @@ vp_expr vp__along(const char *where, vp_operand x, int axis, int what) {
     if (what == VP__CUMSUM || what == VP__CUMPROD)
         vp__reduce_types(VP__OP_sum, (vp_dtype)e->dtype, VP_AUTO, &work, &result);
     result = what == VP__ARGSORT ? VP_I64 : work;
-    e = vp__as_leaf(vp__build_cast(e, work, where));
+    e = vp__as_leaf(vp__build_cast(e, work, names[what], where));
     if (e->kind == VP__EXPR_POISON) return vp__give(e);
     vp__lib_params p = {.kind = kinds[what], .axis = axis, .order = VP__ORDER_KEEP};
     int64_t dims[VP__MAXDIM];
@@ -79,7 +79,7 @@ vp_expr vp__fourier(int what, const char *where, vp_operand x, int axis,
         result = taken == VP_C64 ? VP_F32 : VP_F64;
     else if (vp__dtype[taken].cls == VP__CLASS_F)
         result = taken == VP_F32 ? VP_C64 : VP_C128;
-    e = vp__as_leaf(vp__build_cast(e, taken, where));
+    e = vp__as_leaf(vp__build_cast(e, taken, name, where));
     if (e->kind == VP__EXPR_POISON) return vp__give(e);
     vp__lib_params p = {.kind = kinds[what],
                         .axis = axis,
@@ -121,7 +121,7 @@ vp_expr vp__matmul(const char *where, vp_operand x, vp_operand y) {
     if (poison) return vp__give(poison);
     vp_dtype t = vp__dtype_promote((vp_dtype)in[0]->dtype, (vp_dtype)in[1]->dtype);
     for (int i = 0; i < 2; i++)
-        in[i] = vp__as_sized_leaf(vp__build_cast(in[i], t, where));
+        in[i] = vp__as_sized_leaf(vp__build_cast(in[i], t, "matmul", where));
     poison = vp__first_poison(2, in);
     if (poison) return vp__give(poison);
     vp__expr *a = in[0], *b = in[1];

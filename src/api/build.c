@@ -216,13 +216,15 @@ static bool integer_fits(const vp__expr *e, vp_dtype to) {
     return bits == 64 || (v >= -(1ll << (bits - 1)) && v < 1ll << (bits - 1));
 }
 
-static vp__error *convert_constant(vp__expr *e, vp_dtype to, const char *where) {
+static vp__error *convert_constant(vp__expr *e, vp_dtype to, const char *name,
+                                   const char *where) {
     if (vp__weak_of(e) == VP__WEAK_INT && !integer_fits(e, to)) {
         if (e->dtype == VP_U64)
-            return vp__error_new(VP_ERR_VALUE, where, "the integer %llu does not fit %s",
+            return vp__error_new(VP_ERR_VALUE, where,
+                                 "%s: the integer %llu does not fit %s", name,
                                  (unsigned long long)e->value.u64[0], vp__dtype[to].name);
-        return vp__error_new(VP_ERR_VALUE, where, "the integer %lld does not fit %s",
-                             (long long)e->value.u64[0], vp__dtype[to].name);
+        return vp__error_new(VP_ERR_VALUE, where, "%s: the integer %lld does not fit %s",
+                             name, (long long)e->value.u64[0], vp__dtype[to].name);
     }
     uint64_t value[2] = {0, 0};
     vp__kernels_get()->cast[e->dtype][to](value, e->value.u64, 1);
@@ -271,22 +273,22 @@ vp__expr *vp__build_transform(vp__expr *leaf, const vp__lib_params *p, vp_dtype 
     return e;
 }
 
-vp__expr *vp__build_cast(vp__expr *e, vp_dtype to, const char *where) {
+vp__expr *vp__build_cast(vp__expr *e, vp_dtype to, const char *name, const char *where) {
     if (e->kind == VP__EXPR_POISON) return e;
     if (!vp__dtype_is_valid(to))
-        return vp__refuse(
-            1, &e, where,
-            vp__error_new(VP_ERR_TYPE, where, "%d is not an element type", (int)to));
+        return vp__refuse(1, &e, where,
+                          vp__error_new(VP_ERR_TYPE, where,
+                                        "%s: %d is not an element type", name, (int)to));
     if (e->kind == VP__EXPR_CONST) {
-        vp__error *error = e->dtype == to ? NULL : convert_constant(e, to, where);
+        vp__error *error = e->dtype == to ? NULL : convert_constant(e, to, name, where);
         e->type = 0;
         return error ? vp__refuse(1, &e, where, error) : e;
     }
     if (e->dtype == to) return e;
     if (!e->late && !is_modest(e))
-        return vp__refuse(
-            1, &e, where,
-            vp__error_new(VP_ERR_SHAPE, where, "cast: the result would be too large"));
+        return vp__refuse(1, &e, where,
+                          vp__error_new(VP_ERR_SHAPE, where,
+                                        "%s: the result would be too large", name));
     if (e->steps + 1 > VP__SEGMENT_STEPS) {
         vp__materialise(e);
         if (e->kind == VP__EXPR_POISON) return e;
@@ -445,7 +447,7 @@ vp__expr *vp__build_op(int op, const char *where, int nargs, vp__expr **args) {
     make_room(nargs, args);
     for (int i = 0; i < nargs; i++) {
         if (args[i]->dtype != work[i] || args[i]->kind == VP__EXPR_CONST)
-            args[i] = vp__build_cast(args[i], work[i], where);
+            args[i] = vp__build_cast(args[i], work[i], op_name(op), where);
     }
     poison = vp__first_poison(nargs, args);
     if (poison) return poison;
@@ -483,7 +485,8 @@ vp__expr *vp__build_reduce(int op, const char *where, vp__expr *x, uint32_t axes
         return vp__refuse(1, &x, where, error);
     }
     make_room(1, &x);
-    if (x->dtype != work || x->kind == VP__EXPR_CONST) x = vp__build_cast(x, work, where);
+    if (x->dtype != work || x->kind == VP__EXPR_CONST)
+        x = vp__build_cast(x, work, vp__ops[op].name, where);
     if (x->kind == VP__EXPR_POISON) return x;
     int64_t dims[VP__MAXDIM];
     int ndim = vp__reduced_dims(x->ndim, x->dims, axes, keepdims, dims);
@@ -561,6 +564,8 @@ vp__error *vp__axis_check(int *axis, int ndim, const char *name, const char *whe
 
 vp__error *vp__axes_bits(const vp_axes_t *axes, int ndim, const char *name,
                          const char *where, uint32_t *bits) {
+    if (axes && axes->count == VP__FROM_NULL)
+        return vp__error_new(VP_ERR_INDEX, where, "%s: the axes are NULL", name);
     if (!axes || axes->count < 0) {
         *bits = ndim == 32 ? ~0u : (1u << ndim) - 1;
         return NULL;
@@ -638,7 +643,7 @@ vp_expr vp__op3(int op, const char *where, vp_operand a, vp_operand b, vp_operan
 
 vp_expr vp__cast(const char *where, vp_operand x, vp_dtype dtype) {
     VP__CALL;
-    vp__expr *e = vp__build_cast(vp__operand(x, where), dtype, where);
+    vp__expr *e = vp__build_cast(vp__operand(x, where), dtype, "cast", where);
     /* Also where there is nothing to convert, the result is a value and no view. */
     if (e->kind == VP__EXPR_LEAF && e->buffer) {
         vp__buffer_release(e->buffer);

@@ -40,7 +40,8 @@ vp__expr *vp__build_op(int op, const char *where, int nargs, vp__expr **args);
 /* A transform that is issued when it is used; consumes the leaf. */
 vp__expr *vp__build_transform(vp__expr *leaf, const vp__lib_params *p, vp_dtype dtype,
                               const int64_t *dims, const char *where);
-vp__expr *vp__build_cast(vp__expr *e, vp_dtype to, const char *where);
+/* `name` is the instruction that wants the conversion, for messages. */
+vp__expr *vp__build_cast(vp__expr *e, vp_dtype to, const char *name, const char *where);
 vp__expr *vp__build_reduce(int op, const char *where, vp__expr *x, uint32_t axes,
                            vp_dtype dtype, bool keepdims);
 

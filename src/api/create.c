@@ -11,7 +11,7 @@
 
 vp_shape_t vp_shape_of(int ndim, const int64_t *dims, bool column_major) {
     vp_shape_t s;
-    s.ndim = ndim > 0 && !dims ? -1 : ndim;
+    s.ndim = ndim > 0 && !dims ? VP__FROM_NULL : ndim;
     s.column_major = column_major;
     if (s.ndim > 0 && s.ndim <= VP_MAXDIM)
         memcpy(s.dims, dims, (size_t)ndim * sizeof(int64_t));
@@ -20,10 +20,10 @@ vp_shape_t vp_shape_of(int ndim, const int64_t *dims, bool column_major) {
 
 vp_axes_t vp_axes_of(int count, const int64_t *axes) {
     vp_axes_t a;
-    a.count = count;
-    /* An axis beyond 32 bits, or none given, must stay wrong. */
-    for (int i = 0; i < count && i < VP_MAXDIM; i++)
-        a.axis[i] = axes && axes[i] == (int32_t)axes[i] ? (int32_t)axes[i] : INT32_MAX;
+    a.count = count > 0 && !axes ? VP__FROM_NULL : count;
+    /* An axis beyond 32 bits must stay wrong. */
+    for (int i = 0; i < a.count && i < VP_MAXDIM; i++)
+        a.axis[i] = axes[i] == (int32_t)axes[i] ? (int32_t)axes[i] : INT32_MAX;
     return a;
 }
 
@@ -33,6 +33,8 @@ static vp__error *check(const char *name, vp_dtype t, const vp_shape_t *s,
     if (!vp__dtype_is_valid(t))
         return vp__error_new(VP_ERR_TYPE, where, "%s: %d is not an element type", name,
                              (int)t);
+    if (s->ndim == VP__FROM_NULL)
+        return vp__error_new(VP_ERR_SHAPE, where, "%s: the shape's dims are NULL", name);
     if (s->ndim < 0 || s->ndim > VP_MAXDIM)
         return vp__error_new(VP_ERR_SHAPE, where, "%s: %d axes; at most %d are possible",
                              name, s->ndim, VP_MAXDIM);
@@ -55,27 +57,43 @@ static vp_expr generate(const vp__lib_params *p, vp_dtype t, const vp_shape_t *s
 }
 
 /* A constant of type t seen with stride 0 everywhere, then copied: works for every type. */
-vp_expr vp__full(const char *where, vp_dtype dtype, vp_shape_t shape, vp_operand value) {
-    VP__CALL;
+static vp_expr fill(const char *name, const char *where, vp_dtype dtype,
+                    const vp_shape_t *shape, vp_operand value) {
     vp__expr *e = vp__operand(value, where);
     if (dtype == VP_AUTO) dtype = (vp_dtype)e->dtype;
-    vp__error *error = check("full", dtype, &shape, where);
+    vp__error *error = check(name, dtype, shape, where);
     if (error) return vp__give(vp__refuse(1, &e, where, error));
-    e = vp__as_sized_leaf(vp__build_cast(e, dtype, where));
+    e = vp__as_sized_leaf(vp__build_cast(e, dtype, name, where));
     if (e->kind != VP__EXPR_LEAF) return vp__give(e);
     if (e->count != 1)
-        return vp__give(vp__refuse(
-            1, &e, where,
-            vp__error_new(VP_ERR_SHAPE, where, "full: the value must be one number")));
+        return vp__give(
+            vp__refuse(1, &e, where,
+                       vp__error_new(VP_ERR_SHAPE, where,
+                                     "%s: the value must be one number", name)));
     int64_t strides[VP__MAXDIM] = {0};
-    vp__expr *spread = vp__expr_leaf(e->storage, NULL, dtype, e->offset, shape.ndim,
-                                     shape.dims, strides, false, where);
+    vp__expr *spread = vp__expr_leaf(e->storage, NULL, dtype, e->offset, shape->ndim,
+                                     shape->dims, strides, false, where);
     vp__expr_free(e);
     vp__lib_params p = {.kind = VP__LIB_COPY,
-                        .order = shape.column_major ? VP__ORDER_F : VP__ORDER_C};
+                        .order = shape->column_major ? VP__ORDER_F : VP__ORDER_C};
     vp__value v;
-    vp__library_issue(&p, dtype, 1, &spread, shape.ndim, shape.dims, "full", where, &v);
+    vp__library_issue(&p, dtype, 1, &spread, shape->ndim, shape->dims, name, where, &v);
     return vp__give(vp__value_expr(&v, where));
+}
+
+vp_expr vp__full(const char *where, vp_dtype dtype, vp_shape_t shape, vp_operand value) {
+    VP__CALL;
+    return fill("full", where, dtype, &shape, value);
+}
+
+vp_expr vp__zeros(const char *where, vp_dtype dtype, vp_shape_t shape) {
+    VP__CALL;
+    return fill("zeros", where, dtype, &shape, vp__in_int(0));
+}
+
+vp_expr vp__ones(const char *where, vp_dtype dtype, vp_shape_t shape) {
+    VP__CALL;
+    return fill("ones", where, dtype, &shape, vp__in_int(1));
 }
 
 /* A value around memory that is there at once. */
@@ -138,6 +156,10 @@ vp_array vp__borrow(const char *where, vp_dtype dtype, vp_shape_t shape,
     v.error = check("borrow", dtype, &shape, where);
     if (!v.error && !memory && bytes_of(dtype, &shape))
         v.error = vp__error_new(VP_ERR_VALUE, where, "borrow: the memory is NULL");
+    if (!v.error && access != VP_READ_ONLY && access != VP_WRITABLE)
+        v.error = vp__error_new(
+            VP_ERR_VALUE, where,
+            "borrow: the access is VP_READ_ONLY or VP_WRITABLE, not %d", (int)access);
     if (v.error) return vp__name_new(&v);
     int64_t own[VP__MAXDIM];
     int size = vp__dtype[dtype].size;
@@ -159,7 +181,7 @@ vp_array vp__borrow(const char *where, vp_dtype dtype, vp_shape_t shape,
     /* The storage begins at the lowest address the strides reach. */
     vp__region r = vp__region_of(0, shape.ndim, shape.dims, strides, size);
     v.storage = vp__storage_borrow((char *)memory + r.lo, r.hi - r.lo,
-                                   access == VP_READ_ONLY, release, context);
+                                   access == VP_READ_ONLY, NULL, context);
     if (!v.storage) {
         v.error = vp__error_new(VP_ERR_MEMORY, where, "out of memory for an array");
     } else {
@@ -169,7 +191,12 @@ vp_array vp__borrow(const char *where, vp_dtype dtype, vp_shape_t shape,
         memcpy(v.dims, shape.dims, (size_t)v.ndim * sizeof(int64_t));
         memcpy(v.strides, strides, (size_t)v.ndim * sizeof(int64_t));
     }
-    return vp__name_new(&v);
+    vp_array a = vp__name_new(&v);
+    /* Only now: without memory for a name, the user's memory was never ours. */
+    vp__name *n = vp__name_lock(a);
+    if (n && n->buffer) n->buffer->storage->release = release;
+    if (n) vp__name_unlock(n);
+    return a;
 }
 
 static bool is_whole(double x) { return x == floor(x) && fabs(x) < 9e15; }

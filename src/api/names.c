@@ -309,12 +309,12 @@ vp__error *vp__name_stale(vp_array a, const char *where) {
                          "this array was dropped, or its scope has ended");
 }
 
-vp_scope vp_begin(void) {
+vp_scope vp__begin(const char *where) {
     thread_names *t = my_names();
     if (!t || t->depth == 255) {
-        report(t ? vp__error_new(VP_ERR_VALUE, NULL,
+        report(t ? vp__error_new(VP_ERR_VALUE, where,
                                  "vp_begin: more than 255 scopes are open")
-                 : vp__error_new(VP_ERR_MEMORY, NULL,
+                 : vp__error_new(VP_ERR_MEMORY, where,
                                  "vp_begin: out of memory for a scope"));
         return (vp_scope){0, 0};
     }
@@ -324,12 +324,12 @@ vp_scope vp_begin(void) {
     return (vp_scope){t->depth, t->scopes};
 }
 
-void vp_end(vp_scope scope) {
+void vp__end(const char *where, vp_scope scope) {
     VP__CALL;
     thread_names *t = my_names();
     if (!t || scope.depth == 0 || scope.depth > t->depth ||
         t->generation[scope.depth] != scope.generation) {
-        report(vp__error_new(VP_ERR_HANDLE, NULL, "vp_end: this scope is not open"));
+        report(vp__error_new(VP_ERR_HANDLE, where, "vp_end: this scope is not open"));
         return;
     }
     for (vp__expr *e = vp__expr_roots(), *next; e && e->kind != VP__EXPR_FREE; e = next) {
@@ -341,8 +341,15 @@ void vp_end(vp_scope scope) {
     while (t->count > start) vp__name_free(t->names[--t->count]);
 }
 
-vp_array vp_keep(vp_array a) {
+vp_array vp__keep(const char *where, vp_array a) {
+    VP__CALL;
     thread_names *t = my_names();
+    vp__name *n = vp__name_lock(a);
+    if (!n) {
+        report(vp__name_stale(a, where));
+        return a;
+    }
+    vp__name_unlock(n);
     if (!t || t->depth == 0) return a;
     size_t start = t->start[t->depth];
     for (size_t i = t->count; i-- > start;) {

@@ -50,7 +50,7 @@ static vp__expr *again(const vp__expr *leaf, const char *where) {
 /* The mean of the squared distances from the mean: two passes, as NumPy. */
 static vp__expr *variance(vp__expr *x, uint32_t axes, vp_dtype t, bool keep,
                           const char *where) {
-    x = vp__as_leaf(vp__build_cast(x, t, where));
+    x = vp__as_leaf(vp__build_cast(x, t, "var", where));
     if (x->kind != VP__EXPR_LEAF) return x;
     vp__expr *m = mean(again(x, where), axes, t, true, where);
     m = vp__as_leaf(m);

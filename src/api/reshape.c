@@ -134,7 +134,7 @@ vp_expr vp__expand(const char *where, vp_operand x, int axis) {
  * half of tile and repeat. before[i]: repeat the whole of axis i; after[i]: each element.
  * When there are too many new axes, the last ones come first, in a turn of their own. */
 static vp__expr *repeat_leaf(vp__expr *e, int64_t *before, int64_t *after,
-                             const char *where) {
+                             const char *name, const char *where) {
     int spread = e->ndim;
     for (int i = 0; i < e->ndim; i++) spread += (before[i] != 1) + (after[i] != 1);
     if (spread > VP__MAXDIM && e->ndim < VP__MAXDIM) {
@@ -153,8 +153,8 @@ static vp__expr *repeat_leaf(vp__expr *e, int64_t *before, int64_t *after,
                 left--;
             }
         }
-        e = repeat_leaf(e, own_before, own_after, where);
-        return e->kind == VP__EXPR_LEAF ? repeat_leaf(e, before, after, where) : e;
+        e = repeat_leaf(e, own_before, own_after, name, where);
+        return e->kind == VP__EXPR_LEAF ? repeat_leaf(e, before, after, name, where) : e;
     }
     int64_t dims[VP__MAXDIM * 3], strides[VP__MAXDIM * 3], merged[VP__MAXDIM];
     int n = 0;
@@ -174,15 +174,15 @@ static vp__expr *repeat_leaf(vp__expr *e, int64_t *before, int64_t *after,
             __builtin_mul_overflow(merged[i], after[i], &merged[i]) || n > VP__MAXDIM)
             return vp__refuse(1, &e, where,
                               vp__error_new(VP_ERR_SHAPE, where,
-                                            "the repeated array would be too large"));
+                                            "%s: the result would be too large", name));
     }
     int ndim = e->ndim;
     if (vp__shape_count(ndim, merged, vp__dtype[e->dtype].size) < 0)
-        return vp__refuse(
-            1, &e, where,
-            vp__error_new(VP_ERR_SHAPE, where, "the repeated array would be too large"));
+        return vp__refuse(1, &e, where,
+                          vp__error_new(VP_ERR_SHAPE, where,
+                                        "%s: the result would be too large", name));
     e = copy_leaf(readdress(e, e->offset, n, dims, strides, where), false, where);
-    vp__viewop op = {.kind = VP__VIEW_RESHAPE, .name = "repeat", .count = ndim};
+    vp__viewop op = {.kind = VP__VIEW_RESHAPE, .name = name, .count = ndim};
     memcpy(op.u.dims, merged, (size_t)ndim * sizeof(int64_t));
     return view_expr(e, &op, where);
 }
@@ -197,7 +197,10 @@ vp_expr vp__tile(const char *where, vp_operand x, vp_shape_t counts) {
     if (!ok)
         return vp__give(vp__refuse(
             1, &e, where,
-            vp__error_new(VP_ERR_VALUE, where, "tile: the counts must not be negative")));
+            vp__error_new(VP_ERR_VALUE, where, "tile: the counts %s",
+                          counts.ndim == VP__FROM_NULL ? "are NULL"
+                          : counts.ndim > VP_MAXDIM    ? "are more than 32"
+                                                       : "must not be negative")));
     while (e->kind == VP__EXPR_LEAF && e->ndim < counts.ndim)
         e = expand_expr(e, 0, "tile", where);
     if (e->kind != VP__EXPR_LEAF) return vp__give(e);
@@ -206,7 +209,7 @@ vp_expr vp__tile(const char *where, vp_operand x, vp_shape_t counts) {
         before[i] = k >= 0 ? counts.dims[k] : 1;
         after[i] = 1;
     }
-    return vp__give(repeat_leaf(e, before, after, where));
+    return vp__give(repeat_leaf(e, before, after, "tile", where));
 }
 
 vp_expr vp__repeat(const char *where, vp_operand x, int64_t count, int axis) {
@@ -223,10 +226,29 @@ vp_expr vp__repeat(const char *where, vp_operand x, int64_t count, int axis) {
         before[i] = 1;
         after[i] = i == axis ? count : 1;
     }
-    return vp__give(repeat_leaf(e, before, after, where));
+    return vp__give(repeat_leaf(e, before, after, "repeat", where));
 }
 
 enum { MOST_JOINED = 16 };
+
+/* What keeps two arrays from being joined whatever the axis; along a new one, all their dims
+ * must be the same. */
+static vp__error *check_joined(const vp__expr *x, const vp__expr *y, bool stack,
+                               const char *name, const char *where) {
+    if (x->kind == VP__EXPR_POISON || y->kind == VP__EXPR_POISON) return NULL;
+    const bool late = x->late || y->late;
+    if (late && x->ndim != y->ndim)
+        return vp__error_new(VP_ERR_SHAPE, where,
+                             "%s: arrays of %d and %d axes do not join", name, x->ndim,
+                             y->ndim);
+    const bool same = late || vp__shape_equal(x->ndim, x->dims, y->ndim, y->dims);
+    if (same || (x->ndim == y->ndim && !stack)) return NULL;
+    char a[200], b[200];
+    return vp__error_new(VP_ERR_SHAPE, where,
+                         "%s: arrays of shapes %s and %s do not join", name,
+                         vp__shape_text(a, sizeof a, x->ndim, x->dims),
+                         vp__shape_text(b, sizeof b, y->ndim, y->dims));
+}
 
 vp_expr vp__concatenate(const char *where, int axis, int count, const vp_operand *xs,
                         bool stack) {
@@ -246,15 +268,12 @@ vp_expr vp__concatenate(const char *where, int axis, int count, const vp_operand
     vp__error *error = NULL;
     for (int i = 0; i < count; i++) t = vp__dtype_promote(t, (vp_dtype)in[i]->dtype);
     for (int i = 0; i < count; i++) {
-        in[i] = vp__as_leaf(vp__build_cast(in[i], t, where));
-        if (stack) in[i] = expand_expr(in[i], axis, name, where);
-        if (in[i]->kind == VP__EXPR_POISON) continue;
-        if (in[0]->kind != VP__EXPR_POISON && in[i]->ndim != in[0]->ndim && !error)
-            error = vp__error_new(VP_ERR_SHAPE, where,
-                                  "%s: arrays of %d and %d axes do not join", name,
-                                  in[0]->ndim, in[i]->ndim);
+        in[i] = vp__as_leaf(vp__build_cast(in[i], t, name, where));
+        if (!error) error = check_joined(in[0], in[i], stack, name, where);
         late |= in[i]->late;
     }
+    for (int i = 0; i < count && stack && !error; i++)
+        in[i] = expand_expr(in[i], axis, name, where);
     poison = vp__first_poison(count, in);
     if (poison) {
         vp__error_release(error);

@@ -35,31 +35,32 @@ static int axes_used(const vp_sel *s, vp__expr *array) {
     return 0;
 }
 
-static vp__error *check_mask(const vp__expr *array, const int64_t *dims,
+static vp__error *check_mask(const vp__expr *array, const int64_t *dims, const char *name,
                              const char *where) {
     if (array->dtype != VP_BOOL) return NULL;
     int m = array->ndim;
     if (m == 0)
-        return vp__error_new(VP_ERR_INDEX, where, "a mask without axes cannot select");
+        return vp__error_new(VP_ERR_INDEX, where, "%s: a mask without axes cannot select",
+                             name);
     if (array->late || vp__shape_equal(m, array->dims, m, dims)) return NULL;
     char a[200], b[200];
     return vp__error_new(VP_ERR_INDEX, where,
-                         "a mask of shape %s does not fit axes of shape %s",
+                         "%s: a mask of shape %s does not fit axes of shape %s", name,
                          vp__shape_text(a, sizeof a, m, array->dims),
                          vp__shape_text(b, sizeof b, m, dims));
 }
 
 /* Turns an index array into what gathers take: int64, or positions for a mask. */
 static void add_item(selection *s, vp__expr *array, int axis, const int64_t *dims,
-                     const char *where) {
+                     const char *name, const char *where) {
     int k = s->p.nitems++;
     s->p.item_axis[k] = axis;
     s->p.item_mask[k] = array->dtype == VP_BOOL ? array->ndim : 0;
     if (array->dtype != VP_BOOL) {
-        s->item[k] = vp__as_leaf(vp__build_cast(array, VP_I64, where));
+        s->item[k] = vp__as_leaf(vp__build_cast(array, VP_I64, name, where));
         return;
     }
-    vp__lib_params p = {.kind = VP__LIB_NONZERO, .nfit = array->ndim};
+    vp__lib_params p = {.kind = VP__LIB_NONZERO, .nfit = array->ndim, .selects = name};
     memcpy(p.fit, dims, (size_t)array->ndim * sizeof(int64_t));
     vp__value v;
     vp__library_issue(&p, VP_I64, 1, &array, 2, NULL, "mask", where, &v);
@@ -75,7 +76,8 @@ static vp__viewop plain_items(const vp_index *index) {
 /* Works a selection out against a layout. The index arrays' axes stay whole in it; array[i]
  * are their expressions, consumed into s->item. */
 static vp__error *select_from(selection *s, const vp_index *index, vp__expr **array,
-                              const vp__layout *from, int size, const char *where) {
+                              const vp__layout *from, int size, const char *name,
+                              const char *where) {
     /* For the view a mask of m axes is m whole axes. */
     vp__viewop op = {.kind = VP__VIEW_SELECT};
     int used = 0, axis = 0, first = -1, last = -1, advanced = 0;
@@ -86,7 +88,7 @@ static vp__error *select_from(selection *s, const vp_index *index, vp__expr **ar
                        : 1;
         if (op.count + axes > 16)
             return vp__error_new(VP_ERR_INDEX, where,
-                                 "put: a selection has at most 16 items");
+                                 "%s: a selection has at most 16 items", name);
         for (int k = 0; k < axes; k++) {
             op.u.item[op.count] = index->item[i];
             if (index->item[i].kind == VP__SEL_ARRAY)
@@ -99,7 +101,7 @@ static vp__error *select_from(selection *s, const vp_index *index, vp__expr **ar
     vp__error *error = vp__viewop_apply(&op, &s->layout, size, &copy);
     if (error) {
         s->layout = *from; /* what a failed write poisons: all of it */
-        return vp__error_wrap(error, where, "index");
+        return vp__error_wrap(error, where, name);
     }
     int result = 0; /* axis of the view the next item makes */
     for (int i = 0; i < index->count; i++) {
@@ -120,13 +122,13 @@ static vp__error *select_from(selection *s, const vp_index *index, vp__expr **ar
         }
         if (item->kind == VP__SEL_ARRAY) {
             if (s->p.nitems == VP__FANCY_ITEMS)
-                return vp__error_new(VP_ERR_INDEX, where, "more than %d index arrays",
-                                     VP__FANCY_ITEMS);
+                return vp__error_new(VP_ERR_INDEX, where, "%s: more than %d index arrays",
+                                     name, VP__FANCY_ITEMS);
             vp__expr *a = array[i];
-            error = check_mask(a, from->dims + axis, where);
+            error = check_mask(a, from->dims + axis, name, where);
             if (error) return error;
             array[i] = NULL;
-            add_item(s, a, result, from->dims + axis, where);
+            add_item(s, a, result, from->dims + axis, name, where);
         }
         axis += axes;
         if (item->kind != VP__SEL_INDEX)
@@ -140,10 +142,15 @@ static vp__error *select_from(selection *s, const vp_index *index, vp__expr **ar
 
 /* Resolves the index arrays of a selection; an error when one is not an index. */
 static vp__error *resolve_arrays(const vp_index *index, vp__expr **array,
-                                 const char *where) {
+                                 const char *name, const char *where) {
     vp__error *error = NULL;
+    if (index->count && !index->item)
+        return vp__error_new(VP_ERR_INDEX, where, "%s: the selection's items are NULL",
+                             name);
     if (index->count < 0 || index->count > 16)
-        return vp__error_new(VP_ERR_INDEX, where, "a selection has at most 16 items");
+        return vp__error_new(VP_ERR_INDEX, where,
+                             "%s: a selection has at most 16 items, not %lld", name,
+                             (long long)index->count);
     for (int i = 0; i < index->count; i++) {
         if (index->item[i].kind != VP__SEL_ARRAY) continue;
         const vp_sel *item = &index->item[i];
@@ -155,8 +162,9 @@ static vp__error *resolve_arrays(const vp_index *index, vp__expr **array,
         if (array[i]->kind == VP__EXPR_POISON)
             error = vp__error_retain(array[i]->error);
         else if (cls == VP__CLASS_F || cls == VP__CLASS_C)
-            error = vp__error_new(VP_ERR_TYPE, where, "arrays of %s cannot be indices",
-                                  vp__dtype[array[i]->dtype].name);
+            error =
+                vp__error_new(VP_ERR_TYPE, where, "%s: arrays of %s cannot be indices",
+                              name, vp__dtype[array[i]->dtype].name);
     }
     return error;
 }
@@ -196,8 +204,8 @@ static vp__expr *gather(vp__expr *base, selection *s, const char *name,
         error = vp__error_new(VP_ERR_SHAPE, where, "%s: the result would have %d axes",
                               name, ndim);
     if (!error && !late)
-        error = vp__gather_dims(&p, base->ndim, base->dims, item_ndim, item_dims, where,
-                                &ndim, dims);
+        error = vp__gather_dims(&p, base->ndim, base->dims, item_ndim, item_dims, name,
+                                where, &ndim, dims);
     if (!error && !late && vp__shape_count(ndim, dims, vp__dtype[base->dtype].size) < 0)
         error =
             vp__error_new(VP_ERR_SHAPE, where, "%s: the result would be too large", name);
@@ -210,7 +218,8 @@ static vp__expr *gather(vp__expr *base, selection *s, const char *name,
 
 /* Whether a selection needs no index arrays. */
 static bool is_plain(const vp_index *index) {
-    if (index->count < 0 || index->count > 16) return false;
+    if (index->count < 0 || index->count > 16 || (index->count && !index->item))
+        return false;
     bool plain = true;
     for (int i = 0; i < index->count; i++) plain &= index->item[i].kind != VP__SEL_ARRAY;
     return plain;
@@ -225,7 +234,7 @@ vp_expr vp__get(const char *where, vp_operand x, vp_index at) {
     if (plain && named && !e->late) return vp__give(e);
     if (e->kind != VP__EXPR_VIEW) e = vp__as_leaf(e);
     vp__expr *array[16] = {NULL};
-    vp__error *error = resolve_arrays(index, array, where);
+    vp__error *error = resolve_arrays(index, array, "get", where);
     if (e->kind == VP__EXPR_POISON || error) {
         free_arrays(index->count, array);
         if (!error) return vp__give(e);
@@ -244,7 +253,7 @@ vp_expr vp__get(const char *where, vp_operand x, vp_index at) {
     vp__layout from = {.ndim = e->ndim, .offset = e->offset};
     memcpy(from.dims, e->dims, (size_t)e->ndim * sizeof(int64_t));
     memcpy(from.strides, e->strides, (size_t)e->ndim * sizeof(int64_t));
-    error = select_from(&s, index, array, &from, vp__dtype[e->dtype].size, where);
+    error = select_from(&s, index, array, &from, vp__dtype[e->dtype].size, "get", where);
     free_arrays(index->count, array);
     if (error) {
         free_items(&s);
@@ -271,7 +280,7 @@ vp_expr vp__take(const char *where, vp_operand x, vp_operand positions, int axis
                               vp__dtype[in[1]->dtype].name);
     if (error) return vp__give(vp__refuse(2, in, where, error));
     selection s = {.p.nitems = 1};
-    s.item[0] = vp__as_leaf(vp__build_cast(in[1], VP_I64, where));
+    s.item[0] = vp__as_leaf(vp__build_cast(in[1], VP_I64, "take", where));
     s.p.item_axis[0] = axis;
     s.p.at = axis;
     return vp__give(gather(in[0], &s, "take", where));
@@ -279,14 +288,14 @@ vp_expr vp__take(const char *where, vp_operand x, vp_operand positions, int axis
 
 vp_expr vp__find(const char *where, vp_operand x, bool flat) {
     VP__CALL;
+    const char *name = flat ? "find" : "nonzero";
     vp__expr *e = vp__operand(x, where);
     if (e->kind == VP__EXPR_POISON) return vp__give(e);
-    e = vp__as_leaf(vp__build_cast(e, VP_BOOL, where));
+    e = vp__as_leaf(vp__build_cast(e, VP_BOOL, name, where));
     if (e->kind == VP__EXPR_POISON) return vp__give(e);
     vp__lib_params p = {.kind = flat ? VP__LIB_FIND : VP__LIB_NONZERO};
     vp__value v;
-    vp__library_issue(&p, VP_I64, 1, &e, flat ? 1 : 2, NULL, flat ? "find" : "nonzero",
-                      where, &v);
+    vp__library_issue(&p, VP_I64, 1, &e, flat ? 1 : 2, NULL, name, where, &v);
     return vp__give(vp__value_expr(&v, where));
 }
 
@@ -403,7 +412,7 @@ static vp__error *fit_value(vp__expr **value, vp_dtype dtype, const vp__layout *
     if (v->dtype == dtype && v->kind != VP__EXPR_CONST && v->kind != VP__EXPR_POISON &&
         fits(v, l->ndim, l->dims))
         return NULL; /* nearly always */
-    *value = fit_axes(vp__build_cast(*value, dtype, where), l->ndim, where);
+    *value = fit_axes(vp__build_cast(*value, dtype, "put", where), l->ndim, where);
     if ((*value)->kind == VP__EXPR_POISON) return NULL;
     return check_fit(*value, l->ndim, l->dims, where);
 }
@@ -422,7 +431,7 @@ static vp__error *put_by_arrays(const char *where, vp__buffer *buffer, vp_dtype 
                                 vp__expr **array, vp__error *error, vp__expr *value) {
     const int size = vp__dtype[dtype].size;
     selection s = {.p.nitems = 0};
-    if (!error) error = select_from(&s, index, array, whole, size, where);
+    if (!error) error = select_from(&s, index, array, whole, size, "put", where);
     vp__error *refused = error ? NULL : check_writable(&s.layout, where);
     if (refused) {
         free_items(&s);
@@ -431,7 +440,7 @@ static vp__error *put_by_arrays(const char *where, vp__buffer *buffer, vp_dtype 
     }
     const bool scatters = !error && s.p.nitems > 0;
     if (!error && scatters)
-        value = vp__build_cast(value, dtype, where);
+        value = vp__build_cast(value, dtype, "put", where);
     else if (!error)
         error = fit_value(&value, dtype, &s.layout, where);
     if (error) {
@@ -461,7 +470,7 @@ static vp__error *put_plain(const char *where, vp__buffer *buffer, vp_dtype dtyp
     vp__error *error = vp__select_apply(index->item, (int)index->count, whole->ndim,
                                         whole->offset, whole->dims, whole->strides, &l);
     if (error) {
-        error = vp__error_wrap(error, where, "index");
+        error = vp__error_wrap(error, where, "put");
         written = whole;
     } else {
         vp__error *refused = check_writable(&l, where);
@@ -486,7 +495,7 @@ void vp__put_at(const char *where, vp_array a, vp_index at, vp_operand x) {
     vp__error *error = NULL;
     if (!plain) {
         memset(array, 0, sizeof array);
-        error = resolve_arrays(index, array, where);
+        error = resolve_arrays(index, array, "put", where);
     }
     vp__buffer *buffer = NULL;
     vp_dtype dtype = VP_BOOL;

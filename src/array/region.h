@@ -17,8 +17,9 @@ typedef struct {
     int64_t from, to; /* the window [from, to) within a period, to <= period */
 } vp__region;
 
-/* A view of nothing waits for what it is a view of, but meets only the failure of all of it.
- * Where it begins is an accident of its strides, so it counts as the first byte. */
+/* A view of nothing waits for what it is a view of, but meets only the failure of all of it
+ * and of other writes of nothing. Where it begins is an accident of its strides, so it counts
+ * as the first byte. */
 enum { VP__OF_NOTHING = -1 };
 static inline vp__region vp__region_of_nothing(void) {
     return (vp__region){0, 1, VP__OF_NOTHING, 0, 0};

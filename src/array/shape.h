@@ -11,6 +11,9 @@
 
 #include "array/view.h"
 
+/* The count of a shape or of axes whose numbers the user gave as NULL. */
+enum { VP__FROM_NULL = INT32_MIN };
+
 /* The number of elements, or -1 when it (or its bytes) would not fit 63 bits. */
 int64_t vp__shape_count(int ndim, const int64_t *dims, int element_size);
 

@@ -218,10 +218,10 @@ void vp__storage_poison(vp__storage *s, vp__error *error, const vp__region *regi
 }
 
 /* A failure of everything is met even by a reader of nothing: a value that failed before it
- * had a size has no elements. */
+ * had a size has no elements. A failure to write nothing is met by readers of nothing alone. */
 static bool is_met(const vp__poison *p, const vp__region *reader) {
     if (p->region.lo == INT64_MIN) return true;
-    return reader->period != VP__OF_NOTHING && p->region.period != VP__OF_NOTHING &&
+    return (reader->period == VP__OF_NOTHING) == (p->region.period == VP__OF_NOTHING) &&
            vp__region_overlaps(&p->region, reader);
 }
 

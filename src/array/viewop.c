@@ -71,6 +71,12 @@ int vp__viewop_ndim(const vp__viewop *op, int ndim, vp__error **error) {
     *error = NULL;
     uint32_t bits;
     int selected = ndim;
+    if (op->count == VP__FROM_NULL) {
+        const bool shape = op->kind == VP__VIEW_RESHAPE || op->kind == VP__VIEW_BROADCAST;
+        *error = vp__error_new(shape ? VP_ERR_SHAPE : VP_ERR_INDEX, NULL,
+                               "the %s are NULL", shape ? "shape's dims" : "axes");
+        return ndim;
+    }
     switch (op->kind) {
     case VP__VIEW_SELECT:
         *error = check_select(op->u.item, op->count, ndim, &selected);
@@ -227,11 +233,13 @@ static vp__error *apply_broadcast(const vp__viewop *op, vp__layout *l,
     if (ok) {
         memcpy(l->dims, op->u.dims, (size_t)n * sizeof(int64_t));
         ok = vp__shape_broadcast(&n, l->dims, in->ndim, in->dims) &&
-             vp__shape_equal(n, l->dims, op->count, op->u.dims) &&
-             vp__shape_count(n, l->dims, size) >= 0;
+             vp__shape_equal(n, l->dims, op->count, op->u.dims);
     }
+    char a[200], b[200];
+    if (ok && vp__shape_count(n, l->dims, size) < 0)
+        return vp__error_new(VP_ERR_SHAPE, NULL, "an array of shape %s is too large",
+                             vp__shape_text(b, sizeof b, n, l->dims));
     if (!ok) {
-        char a[200], b[200];
         return vp__error_new(VP_ERR_SHAPE, NULL, "shape %s does not broadcast to %s",
                              vp__shape_text(a, sizeof a, in->ndim, in->dims),
                              vp__shape_text(b, sizeof b, op->count, op->u.dims));

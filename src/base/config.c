@@ -62,6 +62,16 @@ static bool read_flag(const char *name, bool fallback) {
     return fallback;
 }
 
+static const char *read_isa(void) {
+    static const char *const names[] = {"baseline", "avx2", "avx512"};
+    const char *value = value_of("VP_ISA");
+    for (int i = 0; value && i < 3; i++)
+        if (!strcasecmp(value, names[i])) return names[i];
+    if (value)
+        complain("VP_ISA", value, "baseline, avx2 or avx512", "the best this CPU has");
+    return NULL;
+}
+
 static bool read_math(void) {
     const char *value = value_of("VP_MATH");
     if (!value || !strcasecmp(value, "fast")) return false;
@@ -187,7 +197,7 @@ void vp__config_read(vp__config *out) {
     out->one_by_one = out->sync || out->without & VP__WITHOUT_FUSION;
     out->memory = read_memory(limits.memory);
     out->trace = value_of("VP_TRACE");
-    out->isa = value_of("VP_ISA");
+    out->isa = read_isa();
     out->accurate = read_math();
     out->blas = read_flag("VP_BLAS", true);
     out->fftw = read_flag("VP_FFTW", true);

@@ -49,9 +49,10 @@ typedef struct {
     bool ends; /* the last element is exactly `stop` */
     int64_t istart, istep, diagonal;
     double start, step, stop;
-    /* NONZERO as a mask: the dims it must have. */
+    /* NONZERO as a mask: the dims it must have, and the instruction that selects by it. */
     int nfit;
     int64_t fit[VP__MAXDIM];
+    const char *selects;
     /* GATHER, SCATTER: item i selects along base axis item_axis[i]; a mask of m axes has
      * become positions [count, m] and selects along m axes from there. */
     int nitems, at;
@@ -85,7 +86,7 @@ const char *vp__fft_name(vp__lib_kind kind, bool magnitude);
 /* The dims of a gather's result; an error when the index shapes do not broadcast. */
 vp__error *vp__gather_dims(const vp__lib_params *p, int base_ndim,
                            const int64_t *base_dims, const int *item_ndim,
-                           const int64_t *const *item_dims, const char *where, int *ndim,
-                           int64_t *dims);
+                           const int64_t *const *item_dims, const char *name,
+                           const char *where, int *ndim, int64_t *dims);
 
 #endif

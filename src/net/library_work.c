@@ -239,10 +239,12 @@ static void find_piece(vp__node *n, int64_t i, vp__core *core) {
     vp__view in = input_view(n, 0);
     if (w->p.nfit && !vp__shape_equal(in.ndim, in.dims, w->p.nfit, w->p.fit)) {
         char a[200], b[200];
-        vp__node_fail(n, vp__error_new(VP_ERR_INDEX, n->where,
-                                       "a mask of shape %s does not fit axes of shape %s",
-                                       vp__shape_text(a, sizeof a, in.ndim, in.dims),
-                                       vp__shape_text(b, sizeof b, w->p.nfit, w->p.fit)));
+        vp__node_fail(
+            n, vp__error_new(VP_ERR_INDEX, n->where,
+                             "%s: a mask of shape %s does not fit axes of shape "
+                             "%s",
+                             w->p.selects, vp__shape_text(a, sizeof a, in.ndim, in.dims),
+                             vp__shape_text(b, sizeof b, w->p.nfit, w->p.fit)));
         return;
     }
     if (!w->counted) {
@@ -281,8 +283,8 @@ static const vp__work find_work = {.begin = find_begin,
 
 vp__error *vp__gather_dims(const vp__lib_params *p, int base_ndim,
                            const int64_t *base_dims, const int *item_ndim,
-                           const int64_t *const *item_dims, const char *where, int *ndim,
-                           int64_t *dims) {
+                           const int64_t *const *item_dims, const char *name,
+                           const char *where, int *ndim, int64_t *dims) {
     int64_t index[VP__MAXDIM];
     int nindex = 0;
     uint32_t selected = 0;
@@ -294,7 +296,7 @@ vp__error *vp__gather_dims(const vp__lib_params *p, int base_ndim,
             char a[200], b[200];
             return vp__error_new(
                 VP_ERR_INDEX, where,
-                "index arrays of shapes %s and %s do not broadcast together",
+                "%s: index arrays of shapes %s and %s do not broadcast together", name,
                 vp__shape_text(a, sizeof a, nindex, index),
                 vp__shape_text(b, sizeof b, n, item_dims[i]));
         }
@@ -364,8 +366,8 @@ static vp__error *fancy_size(const vp__node *n, int first, int base_ndim,
         item_ndim[i] = n->in[first + i].ndim;
         item_dims[i] = n->in[first + i].dims;
     }
-    return vp__gather_dims(&w->p, base_ndim, base_dims, item_ndim, item_dims, n->where,
-                           ndim, dims);
+    return vp__gather_dims(&w->p, base_ndim, base_dims, item_ndim, item_dims, n->name,
+                           n->where, ndim, dims);
 }
 
 static vp__error *gather_size(vp__node *n) {

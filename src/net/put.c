@@ -58,9 +58,9 @@ vp__storage *vp__prepare_write(vp__buffer *b, const vp__region *region, bool who
     vp__spin_lock(&b->lock);
     vp__storage *s = b->storage;
     if (s->read_only) {
-        *error =
-            vp__error_new(VP_ERR_VALUE, where,
-                          "this array borrows read-only memory and cannot be written");
+        *error = vp__error_new(VP_ERR_VALUE, where,
+                               "put: this array borrows read-only memory and cannot be "
+                               "written");
         vp__spin_unlock(&b->lock);
         return NULL;
     }
