@@ -56,6 +56,7 @@ VP_TEST(types_with_numbers) {
         VP_CHECK_TYPE(vp_add(a, 1u), table[i].with_int);
         VP_CHECK_TYPE(vp_add(a, 1.5), table[i].with_float);
         VP_CHECK_TYPE(vp_add(a, 1.5f), table[i].with_float);
+        VP_CHECK_TYPE(vp_add(a, 1.5L), table[i].with_float);
         VP_CHECK_TYPE(vp_add(a, 1.0 + 2.0 * I), table[i].with_complex);
         VP_CHECK_TYPE(vp_add(a, (bool)true), table[i].t);
         VP_CHECK_TYPE(vp_div(a, 2), table[i].halved);
@@ -65,6 +66,8 @@ VP_TEST(types_with_numbers) {
     VP_CHECK_TYPE(vp_add(1, 2.0), VP_F64);
     VP_CHECK_TYPE(vp_div(1, 2), VP_F64);
     VP_CHECK_VALUES(vp_div(1, 2), 0.5);
+    VP_CHECK_VALUES(vp_add(1, 1.5L), 2.5);
+    VP_CHECK_COMPLEX(vp_add(1, (long double _Complex)(0.5 + 2.0 * I)), 1.5, 2);
 }
 
 /* Expressions and 0-dimensional arrays are strong, whatever made them. */
