@@ -448,11 +448,14 @@ VP_API vp_expr vp__full(const char *where, vp_dtype dtype, vp_shape_t shape, vp_
 /* Elements of any value: for arrays that are written whole before they are read. */
 #define vp_empty(dtype, shape) vp__empty(VP_HERE, dtype, shape)
 VP_API vp_expr vp__empty(const char *where, vp_dtype dtype, vp_shape_t shape);
-/* start, start + step, … below stop (above, for a negative step). */
-#define vp_arange(dtype, start, stop, step) vp__arange(VP_HERE, dtype, start, stop, step)
-VP_API vp_expr vp__arange(const char *where, vp_dtype dtype, double start, double stop,
-                          double step);
-/* count numbers evenly spaced from start to stop, both included. */
+/* start, start + step, … below stop (above, for a negative step). Exact for integers as a type
+ * of integers, otherwise computed in float64; so is vp_counter. */
+#define vp_arange(dtype, start, stop, step)                                                   \
+    vp__arange(VP_HERE, dtype, VP__NUMBER(start), VP__NUMBER(stop), VP__NUMBER(step))
+VP_API vp_expr vp__arange(const char *where, vp_dtype dtype, vp_operand start,
+                          vp_operand stop, vp_operand step);
+/* count numbers evenly spaced from start to stop, both included; rounded down for a type of
+ * integers. */
 #define vp_linspace(dtype, start, stop, count) vp__linspace(VP_HERE, dtype, start, stop, count)
 VP_API vp_expr vp__linspace(const char *where, vp_dtype dtype, double start, double stop,
                             int64_t count);
@@ -461,9 +464,10 @@ VP_API vp_expr vp__linspace(const char *where, vp_dtype dtype, double start, dou
 VP_API vp_expr vp__eye(const char *where, vp_dtype dtype, int64_t rows, int64_t columns,
                        int64_t k);
 /* start, start + step, start + 2 step, … in the shape's storage order. */
-#define vp_counter(dtype, shape, start, step) vp__counter(VP_HERE, dtype, shape, start, step)
-VP_API vp_expr vp__counter(const char *where, vp_dtype dtype, vp_shape_t shape, double start,
-                           double step);
+#define vp_counter(dtype, shape, start, step)                                                 \
+    vp__counter(VP_HERE, dtype, shape, VP__NUMBER(start), VP__NUMBER(step))
+VP_API vp_expr vp__counter(const char *where, vp_dtype dtype, vp_shape_t shape,
+                           vp_operand start, vp_operand step);
 /* A copy of the user's memory, compact in the shape's storage order. */
 #define vp_from(dtype, shape, memory) vp__from(VP_HERE, dtype, shape, memory)
 VP_API vp_expr vp__from(const char *where, vp_dtype dtype, vp_shape_t shape,
