@@ -229,6 +229,7 @@ static inline vp_operand vp__in(vp_operand x) { return x; }
 static inline vp_operand vp__in(bool x) { return vp__in_bool(x); }
 static inline vp_operand vp__in(float x) { return vp__in_float(x); }
 static inline vp_operand vp__in(double x) { return vp__in_float(x); }
+static inline vp_operand vp__in(long double x) { return vp__in_float((double)x); }
 static inline vp_operand vp__in(std::complex<double> x) {
     return vp__in_expr(vp__complex(x.real(), x.imag()));
 }
@@ -238,13 +239,24 @@ static inline vp_operand vp__in(std::complex<float> x) {
 template <typename T> static inline vp_operand vp__in(T x) {
     return vp__in_cpp(x, std::is_integral<T>());
 }
+template <typename T> static inline vp_operand vp__number(T x) {
+    static_assert(std::is_arithmetic<T>::value, "a number is wanted here");
+    return vp__in(x);
+}
 static inline vp_sel vp__sel(vp_sel s) { return s; }
 static inline vp_sel vp__sel(vp_array a) { return vp__sel_array(a); }
 static inline vp_sel vp__sel(vp_expr e) { return vp__sel_expr(e); }
-template <typename T> static inline vp_sel vp__sel(T i) { return vp__sel_index((int64_t)i); }
+template <typename T> static inline vp_sel vp__sel(T i) {
+    static_assert(!std::is_floating_point<T>::value, "an index must be an integer");
+    return vp__sel_index((int64_t)i);
+}
 static inline vp_axes_t vp__axes(vp_axes_t a) { return a; }
-static inline vp_axes_t vp__axes(int a) { return vp__axes_one(a); }
+template <typename T> static inline vp_axes_t vp__axes(T a) {
+    static_assert(!std::is_floating_point<T>::value, "an axis must be an integer");
+    return vp__axes_one((int32_t)a);
+}
 #define VP__IN(x) vp__in(x)
+#define VP__NUMBER(x) vp__number(x)
 #define VP__SEL(x) vp__sel(x)
 #define VP__AXES(x) vp__axes(x)
 template <typename T, int count> struct vp__list_of {
@@ -263,17 +275,35 @@ static inline vp_operand vp__in_complex(double _Complex x) {
     } parts = {x};
     return vp__in_expr(vp__complex(parts.f[0], parts.f[1]));
 }
+/* What a fraction is given to where an integer is wanted: it takes none, so that the compiler
+ * stops there and says the name. */
+typedef struct {
+    int unused;
+} vp__no_fraction;
+static inline vp_sel vp__an_index_must_be_an_integer(vp__no_fraction x) {
+    return vp__sel_index(x.unused);
+}
+static inline vp_axes_t vp__an_axis_must_be_an_integer(vp__no_fraction x) {
+    return vp__axes_one(x.unused);
+}
 #define VP__IN(x)                                                                             \
     _Generic((x), vp_array: vp__in_array, vp_expr: vp__in_expr, vp_operand: vp__in_operand,   \
-        bool: vp__in_bool, float: vp__in_float, double: vp__in_float,                         \
-        unsigned char: vp__in_uint, unsigned short: vp__in_uint, unsigned: vp__in_uint,       \
-        unsigned long: vp__in_uint, unsigned long long: vp__in_uint,                          \
-        float _Complex: vp__in_complex, double _Complex: vp__in_complex,                      \
+        bool: vp__in_bool, VP__IF_FRACTION(vp__in_float), VP__IF_UNSIGNED(vp__in_uint),       \
+        VP__IF_COMPLEX(vp__in_complex), default: vp__in_int)(x)
+#define VP__NUMBER(x)                                                                         \
+    _Generic((x), VP__IF_FRACTION(vp__in_float), VP__IF_UNSIGNED(vp__in_uint),                \
         default: vp__in_int)(x)
 #define VP__SEL(x)                                                                            \
     _Generic((x), vp_sel: vp__sel_sel, vp_array: vp__sel_array, vp_expr: vp__sel_expr,        \
-        default: vp__sel_index)(x)
-#define VP__AXES(x) _Generic((x), vp_axes_t: vp__axes_axes, default: vp__axes_one)(x)
+        VP__IF_FRACTION(vp__an_index_must_be_an_integer),                                     \
+        VP__IF_COMPLEX(vp__an_index_must_be_an_integer), default: vp__sel_index)(x)
+#define VP__AXES(x)                                                                           \
+    _Generic((x), vp_axes_t: vp__axes_axes, VP__IF_FRACTION(vp__an_axis_must_be_an_integer),  \
+        VP__IF_COMPLEX(vp__an_axis_must_be_an_integer), default: vp__axes_one)(x)
+#define VP__IF_UNSIGNED(f)                                                                    \
+    unsigned char: f, unsigned short: f, unsigned: f, unsigned long: f, unsigned long long: f
+#define VP__IF_FRACTION(f) float: f, double: f, long double: f
+#define VP__IF_COMPLEX(f) float _Complex: f, double _Complex: f, long double _Complex: f
 #define VP__LIST(type, ...) ((const type[]){__VA_ARGS__})
 #define VP__ADDRESS(type, x) ((const type[1]){x})
 #endif
@@ -427,11 +457,14 @@ VP_API vp_expr vp__full(const char *where, vp_dtype dtype, vp_shape_t shape, vp_
 /* Elements of any value: for arrays that are written whole before they are read. */
 #define vp_empty(dtype, shape) vp__empty(VP_HERE, dtype, shape)
 VP_API vp_expr vp__empty(const char *where, vp_dtype dtype, vp_shape_t shape);
-/* start, start + step, … below stop (above, for a negative step). */
-#define vp_arange(dtype, start, stop, step) vp__arange(VP_HERE, dtype, start, stop, step)
-VP_API vp_expr vp__arange(const char *where, vp_dtype dtype, double start, double stop,
-                          double step);
-/* count numbers evenly spaced from start to stop, both included. */
+/* start, start + step, … below stop (above, for a negative step). Exact for integers as a type
+ * of integers, otherwise computed in float64; so is vp_counter. */
+#define vp_arange(dtype, start, stop, step)                                                   \
+    vp__arange(VP_HERE, dtype, VP__NUMBER(start), VP__NUMBER(stop), VP__NUMBER(step))
+VP_API vp_expr vp__arange(const char *where, vp_dtype dtype, vp_operand start,
+                          vp_operand stop, vp_operand step);
+/* count numbers evenly spaced from start to stop, both included; rounded down for a type of
+ * integers. */
 #define vp_linspace(dtype, start, stop, count) vp__linspace(VP_HERE, dtype, start, stop, count)
 VP_API vp_expr vp__linspace(const char *where, vp_dtype dtype, double start, double stop,
                             int64_t count);
@@ -440,9 +473,10 @@ VP_API vp_expr vp__linspace(const char *where, vp_dtype dtype, double start, dou
 VP_API vp_expr vp__eye(const char *where, vp_dtype dtype, int64_t rows, int64_t columns,
                        int64_t k);
 /* start, start + step, start + 2 step, … in the shape's storage order. */
-#define vp_counter(dtype, shape, start, step) vp__counter(VP_HERE, dtype, shape, start, step)
-VP_API vp_expr vp__counter(const char *where, vp_dtype dtype, vp_shape_t shape, double start,
-                           double step);
+#define vp_counter(dtype, shape, start, step)                                                 \
+    vp__counter(VP_HERE, dtype, shape, VP__NUMBER(start), VP__NUMBER(step))
+VP_API vp_expr vp__counter(const char *where, vp_dtype dtype, vp_shape_t shape,
+                           vp_operand start, vp_operand step);
 /* A copy of the user's memory, compact in the shape's storage order. */
 #define vp_from(dtype, shape, memory) vp__from(VP_HERE, dtype, shape, memory)
 VP_API vp_expr vp__from(const char *where, vp_dtype dtype, vp_shape_t shape,

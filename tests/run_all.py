@@ -200,7 +200,7 @@ def clang(s):
 
 
 def header(s):
-    """vproc.h stands alone: strict C11 and C++17, with both compilers."""
+    """vproc.h stands alone: strict C11 and C++17, with both compilers, and refuses misuse."""
     strict = ["-Wall", "-Wextra", "-pedantic-errors", "-Werror", "-Iinclude", "-c",
               "-o", "/dev/null"]
     for compiler in ("gcc", "clang"):
@@ -208,6 +208,16 @@ def header(s):
     for compiler in ("g++", "clang++"):
         s.check(f"{compiler}: C++17",
                 [compiler, "-std=c++17", *strict, "tests/test_header.cpp"])
+    # A fraction is no index and no axis: the compiler must say so.
+    for line, why in (("vp_get(a, 1.9)", "an index must be an integer"),
+                      ("vp_put(a, vp_at(VP_ALL, 2.0f), 0)", "an index must be an integer"),
+                      ("vp_sum(a, 0.9L)", "an axis must be an integer")):
+        for compiler, language in (("gcc", "c"), ("clang", "c"), ("g++", "c++"),
+                                   ("clang++", "c++")):
+            status, output = s.run([compiler, "-Iinclude", "-fsyntax-only", "-x", language,
+                                    f"-DLINE={line}", "tests/header_misuse.c"])
+            refused = status != 0 and why in output.replace("_", " ")
+            s.record(f"{compiler}: no {line}", 0 if refused else 1, output)
 
 
 def examples(s):

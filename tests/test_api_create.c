@@ -68,6 +68,7 @@ VP_TEST(arange) {
     VP_CHECK_TYPE(vp_arange(VP_AUTO, 0, 3, 0.5), VP_F64);
     VP_CHECK_VALUES(vp_arange(VP_AUTO, 0, 2.5, 1), 0, 1, 2);
     VP_CHECK_VALUES(vp_arange(VP_U8, 250, 256, 1), 250, 251, 252, 253, 254, 255);
+    VP_CHECK_TYPE(vp_arange(VP_AUTO, 0.0, 3, 1), VP_F64);
     VP_CHECK_ERROR(vp_wait(vp_arange(VP_I64, 0, 5, 0)), VP_ERR_VALUE, "step");
     VP_CHECK_ERROR(vp_wait(vp_arange(VP_I64, 0, 1e300, 1)), VP_ERR_SHAPE, "too large");
     VP_CHECK_ERROR(vp_wait(vp_arange(VP_F64, 0, 0.0 / 0.0, 1)), VP_ERR_VALUE, "NaN");
@@ -83,10 +84,37 @@ VP_TEST(arange_in_pieces) {
     VP_CHECK_VALUES(vp_get(a, -1), N - 6);
 }
 
+/* Integers that float64 does not hold. */
+VP_TEST(integers_count_exactly) {
+    int64_t i[3];
+    uint64_t u[3];
+    const int64_t start = (1ll << 53) + 1;
+    VP_CHECK_SHAPE(vp_arange(VP_I64, start, start + 3, 1), 3);
+    VP_CHECK_EQ(vp_read(vp_arange(VP_I64, start, start + 3, 1), i, sizeof i), VP_OK);
+    for (int k = 0; k < 3; k++) VP_CHECK_EQ(i[k], start + k);
+    VP_CHECK_EQ(vp_read(vp_arange(VP_I64, INT64_MAX, INT64_MIN, -INT64_MAX), i, sizeof i),
+                VP_OK);
+    VP_CHECK_EQ(i[0], INT64_MAX);
+    VP_CHECK_EQ(i[2], -INT64_MAX);
+    VP_CHECK_EQ(vp_read(vp_arange(VP_U64, UINT64_MAX, UINT64_MAX - 5, -2), u, sizeof u),
+                VP_OK);
+    for (int k = 0; k < 3; k++) VP_CHECK_EQ(u[k], UINT64_MAX - 2 * (uint64_t)k);
+    VP_CHECK_EQ(vp_read(vp_counter(VP_U64, vp_shape(3), UINT64_MAX - 2, 1u), u, sizeof u),
+                VP_OK);
+    for (int k = 0; k < 3; k++) VP_CHECK_EQ(u[k], UINT64_MAX - 2 + (uint64_t)k);
+    VP_CHECK_VALUES(vp_arange(VP_F64, 1ull << 63, (1ull << 63) + 4096, 2048), 0x1p63,
+                    0x1p63 + 2048);
+    VP_CHECK_ERROR(vp_wait(vp_arange(VP_I64, INT64_MIN, UINT64_MAX, 1)), VP_ERR_SHAPE,
+                   "too large");
+}
+
 VP_TEST(linspace) {
     VP_CHECK_VALUES(vp_linspace(VP_F64, 0, 1, 5), 0, 0.25, 0.5, 0.75, 1);
     VP_CHECK_VALUES(vp_linspace(VP_F64, 2, 2, 1), 2);
     VP_CHECK_VALUES(vp_linspace(VP_I64, 0, 10, 4), 0, 3, 6, 10);
+    VP_CHECK_VALUES(vp_linspace(VP_I64, -1.4, -2.1, 3), -2, -2, -3);
+    VP_CHECK_VALUES(vp_linspace(VP_I8, -1.4, 5, 1), -2);
+    VP_CHECK_VALUES(vp_linspace(VP_BOOL, -0.5, 0.5, 3), 1, 0, 1);
     VP_CHECK_SHAPE(vp_linspace(VP_F64, 0, 1, 0), 0);
     VP_CHECK_VALUES(vp_linspace(VP_F64, 1, -1, 3), 1, 0, -1);
     VP_CHECK_TYPE(vp_linspace(VP_AUTO, 0, 1, 2), VP_F64);

@@ -56,6 +56,7 @@ VP_TEST(types_with_numbers) {
         VP_CHECK_TYPE(vp_add(a, 1u), table[i].with_int);
         VP_CHECK_TYPE(vp_add(a, 1.5), table[i].with_float);
         VP_CHECK_TYPE(vp_add(a, 1.5f), table[i].with_float);
+        VP_CHECK_TYPE(vp_add(a, 1.5L), table[i].with_float);
         VP_CHECK_TYPE(vp_add(a, 1.0 + 2.0 * I), table[i].with_complex);
         VP_CHECK_TYPE(vp_add(a, (bool)true), table[i].t);
         VP_CHECK_TYPE(vp_div(a, 2), table[i].halved);
@@ -65,6 +66,8 @@ VP_TEST(types_with_numbers) {
     VP_CHECK_TYPE(vp_add(1, 2.0), VP_F64);
     VP_CHECK_TYPE(vp_div(1, 2), VP_F64);
     VP_CHECK_VALUES(vp_div(1, 2), 0.5);
+    VP_CHECK_VALUES(vp_add(1, 1.5L), 2.5);
+    VP_CHECK_COMPLEX(vp_add(1, (long double _Complex)(0.5 + 2.0 * I)), 1.5, 2);
 }
 
 /* Expressions and 0-dimensional arrays are strong, whatever made them. */
@@ -86,6 +89,89 @@ VP_TEST(integers_that_do_not_fit_are_refused) {
     VP_CHECK_VALUES(vp_add(u, 255), 0); /* fits, and the sum wraps around */
     VP_CHECK_VALUES(vp_add(i, -128), -127);
     VP_CHECK_VALUES(vp_sub(one(VP_U64), UINT64_MAX), 2);
+}
+
+/* Comparisons have an answer where arithmetic has none. */
+VP_TEST(comparisons_with_integers_beyond_the_type) {
+    static const vp_dtype types[] = {VP_I8,  VP_I16, VP_I32, VP_I64, VP_U8,
+                                     VP_U16, VP_U32, VP_U64, VP_BOOL};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        vp_scope s = vp_begin();
+        vp_array x = vp_let(vp_cast(vp_counter(VP_I64, vp_shape(2), -1, 1), types[i]));
+        if (types[i] != VP_U64) { /* nothing is above that one */
+            VP_CHECK_VALUES(vp_lt(x, UINT64_MAX), 1, 1);
+            VP_CHECK_VALUES(vp_le(x, UINT64_MAX), 1, 1);
+            VP_CHECK_VALUES(vp_ne(x, UINT64_MAX), 1, 1);
+            VP_CHECK_VALUES(vp_gt(x, UINT64_MAX), 0, 0);
+            VP_CHECK_VALUES(vp_ge(x, UINT64_MAX), 0, 0);
+            VP_CHECK_VALUES(vp_eq(x, UINT64_MAX), 0, 0);
+            VP_CHECK_VALUES(vp_lt(UINT64_MAX, x), 0, 0);
+            VP_CHECK_VALUES(vp_le(UINT64_MAX, x), 0, 0);
+            VP_CHECK_VALUES(vp_ne(UINT64_MAX, x), 1, 1);
+            VP_CHECK_VALUES(vp_gt(UINT64_MAX, x), 1, 1);
+            VP_CHECK_VALUES(vp_ge(UINT64_MAX, x), 1, 1);
+            VP_CHECK_VALUES(vp_eq(UINT64_MAX, x), 0, 0);
+        }
+        if (types[i] != VP_I64) {
+            VP_CHECK_VALUES(vp_lt(x, INT64_MIN), 0, 0);
+            VP_CHECK_VALUES(vp_le(x, INT64_MIN), 0, 0);
+            VP_CHECK_VALUES(vp_ne(x, INT64_MIN), 1, 1);
+            VP_CHECK_VALUES(vp_gt(x, INT64_MIN), 1, 1);
+            VP_CHECK_VALUES(vp_ge(x, INT64_MIN), 1, 1);
+            VP_CHECK_VALUES(vp_eq(x, INT64_MIN), 0, 0);
+            VP_CHECK_VALUES(vp_lt(INT64_MIN, x), 1, 1);
+            VP_CHECK_VALUES(vp_ge(INT64_MIN, x), 0, 0);
+        }
+        vp_end(s);
+    }
+    vp_array u = vp_let(vp_cast(vp_counter(VP_I64, vp_shape(3), 254, 1), VP_U8));
+    VP_CHECK_VALUES(vp_ge(u, 255), 0, 1, 0); /* the last one wrapped to 0 */
+    VP_CHECK_VALUES(vp_ge(u, 256), 0, 0, 0);
+    VP_CHECK_VALUES(vp_gt(u, -1), 1, 1, 1);
+    VP_CHECK_VALUES(vp_lt(-1, UINT64_MAX), 1);
+    VP_CHECK_VALUES(vp_lt(UINT64_MAX - 1, UINT64_MAX), 1);
+    VP_CHECK_VALUES(vp_eq(UINT64_MAX, -1), 0);
+    VP_CHECK_ERROR(vp_wait(vp_minimum(u, 256)), VP_ERR_VALUE, "256 does not fit uint8");
+}
+
+/* float64, in which they meet otherwise, takes neighbours for equal. */
+VP_TEST(comparisons_of_signed_with_unsigned) {
+    static const uint64_t unsigneds[] = {0,
+                                         1,
+                                         127,
+                                         1ull << 53,
+                                         (1ull << 53) + 1,
+                                         INT64_MAX,
+                                         1ull << 63,
+                                         (1ull << 63) + 1,
+                                         UINT64_MAX - 1,
+                                         UINT64_MAX};
+    static const int64_t signeds[] = {INT64_MIN, INT64_MIN + 1,   -2,       -1, 0, 1, 127,
+                                      1ll << 53, (1ll << 53) + 1, INT64_MAX};
+    enum { U = sizeof unsigneds / 8, S = sizeof signeds / 8, ALL = U * S };
+    static const vp_dtype types[] = {VP_I64, VP_I32, VP_I8};
+    vp_array u = vp_let(vp_from(VP_U64, vp_shape(U), unsigneds));
+    vp_array whole = vp_let(vp_from(VP_I64, vp_shape(S, 1), signeds));
+    for (int t = 0; t < 3; t++) {
+        vp_scope scope = vp_begin();
+        vp_array s = vp_let(vp_cast(whole, types[t]));
+        int64_t cut[S];
+        VP_CHECK_EQ(vp_read(vp_cast(s, VP_I64), cut, sizeof cut), VP_OK);
+        bool is[12][ALL];
+        vp_expr asked[12] = {vp_eq(s, u), vp_ne(s, u), vp_lt(s, u), vp_le(s, u),
+                             vp_gt(s, u), vp_ge(s, u), vp_eq(u, s), vp_ne(u, s),
+                             vp_gt(u, s), vp_ge(u, s), vp_lt(u, s), vp_le(u, s)};
+        for (int i = 0; i < 12; i++) VP_CHECK_EQ(vp_read(asked[i], is[i], ALL), VP_OK);
+        for (int i = 0; i < ALL; i++) {
+            int64_t a = cut[i / U];
+            uint64_t b = unsigneds[i % U];
+            bool equal = a >= 0 && (uint64_t)a == b, below = a < 0 || (uint64_t)a < b;
+            bool want[6] = {equal,          !equal,           below,
+                            below || equal, !below && !equal, !below};
+            for (int k = 0; k < 12; k++) VP_CHECK_EQ(is[k][i], want[k % 6]);
+        }
+        vp_end(scope);
+    }
 }
 
 VP_TEST(types_that_do_not_go_together) {

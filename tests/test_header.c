@@ -17,7 +17,7 @@ int main(void) {
     vp_array a = vp_let(vp_from(VP_F64, vp_shape(2, 3), memory));
     vp_array b = vp_let(vp_add(vp_mul(a, 2), vp_sqrt(1.0)));
     vp_put(b, vp_at(0, vp_range(0, 2)), vp_get(a, 1, vp_until(2)));
-    vp_set(b, vp_where(vp_gt(a, 1u), b, -1.0f));
+    vp_set(b, vp_where(vp_gt(a, 1u), vp_add(b, 0.0L), -1.0f));
     /* b is now {-1, 5, 7, 9, 11, 13}. */
     vp_status status =
         vp_item(vp_sum(vp_sum(b, 0), VP_EVERY, VP_F64, VP_KEEPDIMS), &total);

@@ -430,9 +430,89 @@ static inline vp__expr *build_alike(int op, const char *where, int nargs,
     return e;
 }
 
+/* --- comparisons of integers that no type of integers holds together --- */
+
+static bool is_comparison(int op) {
+    return op >= VP__OP_equal && op <= VP__OP_greater_equal;
+}
+static_assert(VP__OP_greater_equal - VP__OP_equal == 5, "the six stand together");
+
+/* The comparison that says the same with its operands exchanged. */
+static int mirrored(int op) {
+    switch (op) {
+    case VP__OP_less: return VP__OP_greater;
+    case VP__OP_less_equal: return VP__OP_greater_equal;
+    case VP__OP_greater: return VP__OP_less;
+    case VP__OP_greater_equal: return VP__OP_less_equal;
+    default: return op;
+    }
+}
+
+/* Comparing with a C integer beyond type t, every element gives the same. So does comparing
+ * with a limit of t, which the number becomes; returns the comparison to make. */
+static int compare_with_limit(int op, vp_dtype t, vp__expr *number) {
+    bool is_signed = vp__dtype[t].cls == VP__CLASS_S;
+    uint64_t top = UINT64_MAX >> (64 - vp__dtype[t].size * 8 + is_signed);
+    bool is_below = number->dtype == VP_I64 && (int64_t)number->value.u64[0] < 0;
+    number->dtype = is_signed ? VP_I64 : VP_U64;
+    number->value.u64[0] = !is_below ? top : is_signed ? ~top : 0;
+    if (is_below)
+        return op == VP__OP_greater || op == VP__OP_greater_equal ||
+                       op == VP__OP_not_equal
+                   ? VP__OP_greater_equal
+                   : VP__OP_less;
+    return op == VP__OP_less || op == VP__OP_less_equal || op == VP__OP_not_equal
+               ? VP__OP_less_equal
+               : VP__OP_greater;
+}
+
+static vp__expr *with_number(int op, vp__expr *x, vp_operand number, const char *where) {
+    return vp__build_op(op, where, 2, (vp__expr *[]){x, constant(number, where)});
+}
+
+/* Makes comparisons of integers exact, as NumPy's are; returns the one to make instead. */
+static int settle_comparison(int op, vp__expr **args, const char *where) {
+    for (int i = 0; i < 2; i++) {
+        /* Where two C integers meet, one that only uint64 holds has that type. */
+        if (args[i]->dtype == VP_U64 && vp__weak_of(args[i]) >= 0 &&
+            vp__weak_of(args[1 - i]) >= 0)
+            args[i]->type = 0;
+    }
+    for (int i = 0; i < 2; i++) {
+        vp__expr *number = args[i], *x = args[1 - i];
+        if (vp__weak_of(number) != VP__WEAK_INT) continue;
+        const vp_dtype t = vp__dtype_promote_weak((vp_dtype)x->dtype, VP__WEAK_INT);
+        if (integer_fits(number, t)) continue;
+        args[0] = x;
+        args[1] = number;
+        return compare_with_limit(i == 0 ? mirrored(op) : op, t, number);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (vp__dtype[args[i]->dtype].cls != VP__CLASS_S || vp__weak_of(args[i]) >= 0 ||
+            args[1 - i]->dtype != VP_U64)
+            continue;
+        /* max(a, -1) + 1 and min(b, 2^64 - 2) + 1 compare as a and b do, in uint64: the top
+         * that b loses is beyond every a. */
+        vp__expr *a = with_number(VP__OP_maximum, args[i], vp__in_int(-1), where);
+        vp__expr *b =
+            with_number(VP__OP_minimum, args[1 - i], vp__in_uint(UINT64_MAX - 1), where);
+        a = vp__build_cast(a, VP_U64, where);
+        args[i] = with_number(VP__OP_add, a, vp__in_int(1), where);
+        args[1 - i] = with_number(VP__OP_add, b, vp__in_int(1), where);
+        break;
+    }
+    return op;
+}
+
 vp__expr *vp__build_op(int op, const char *where, int nargs, vp__expr **args) {
     vp__expr *poison = vp__first_poison(nargs, args);
     if (poison) return poison;
+    if (is_comparison(op) &&
+        (args[0]->dtype != args[1]->dtype || args[0]->kind == VP__EXPR_CONST)) {
+        op = settle_comparison(op, args, where);
+        poison = vp__first_poison(nargs, args);
+        if (poison) return poison;
+    }
     vp__optype types[3] = {{VP_BOOL, -1}, {VP_BOOL, -1}, {VP_BOOL, -1}};
     vp_dtype work[3], result;
     int ndim = 0;

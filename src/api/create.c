@@ -199,32 +199,80 @@ vp_array vp__borrow(const char *where, vp_dtype dtype, vp_shape_t shape,
     return a;
 }
 
+/* --- progressions: their numbers are C numbers --- */
+
+__extension__ typedef __int128 wide; /* any span between two C integers */
+
+static bool is_integer(vp_operand x) { return x.kind != VP__IN_FLOAT; }
+
+static wide integer_of(vp_operand x) {
+    return x.kind == VP__IN_UINT ? (wide)x.bits : (wide)(int64_t)x.bits;
+}
+
+static double real_of(vp_operand x) {
+    if (is_integer(x)) return (double)integer_of(x);
+    double value;
+    memcpy(&value, &x.bits, sizeof value);
+    return value;
+}
+
 static bool is_whole(double x) { return x == floor(x) && fabs(x) < 9e15; }
 
-vp_expr vp__arange(const char *where, vp_dtype dtype, double start, double stop,
-                   double step) {
+static bool holds_integers(vp_dtype t) {
+    return vp__dtype[t].cls == VP__CLASS_S || vp__dtype[t].cls == VP__CLASS_U;
+}
+
+/* start, start + step, …: in integers where these, or integers alone, say it exactly. */
+static vp__lib_params progression(vp_dtype t, vp_operand start, vp_operand step) {
+    const double first = real_of(start), by = real_of(step);
+    vp__lib_params p = {.kind = VP__LIB_GENERATE, .start = first, .step = by};
+    if (is_integer(start) && is_integer(step) && holds_integers(t)) {
+        p.in_integers = true;
+        p.istart = (int64_t)start.bits; /* of uint64, what it is modulo 2^64 */
+        p.istep = (int64_t)step.bits;
+    } else if (is_whole(first) && is_whole(by)) {
+        p.in_integers = true;
+        p.istart = (int64_t)first;
+        p.istep = (int64_t)by;
+    }
+    return p;
+}
+
+/* How many numbers a progression has before stop; -1 for too many. */
+static int64_t count_before(vp_operand start, vp_operand stop, vp_operand step) {
+    if (is_integer(start) && is_integer(stop) && is_integer(step)) {
+        const wide by = integer_of(step), up = by > 0 ? by - 1 : by + 1;
+        const wide n = (integer_of(stop) - integer_of(start) + up) / by;
+        return n > INT64_MAX ? -1 : n > 0 ? (int64_t)n : 0;
+    }
+    const double n = ceil((real_of(stop) - real_of(start)) / real_of(step));
+    return n > 4e18 ? -1 : n > 0 ? (int64_t)n : 0;
+}
+
+/* As NumPy's arange: integers that int64 holds are that, all else is float64. */
+static vp_dtype type_of_numbers(int n, const vp_operand *x) {
+    for (int i = 0; i < n; i++)
+        if (!is_integer(x[i]) || integer_of(x[i]) > INT64_MAX) return VP_F64;
+    return VP_I64;
+}
+
+vp_expr vp__arange(const char *where, vp_dtype dtype, vp_operand start, vp_operand stop,
+                   vp_operand step) {
     VP__CALL;
     vp__net_init();
-    vp_shape_t s = vp_shape_of(0, NULL, false);
+    vp_shape_t s = {.ndim = 1};
     vp__error *error = NULL;
-    double n = 0;
-    if (step == 0 || isnan(start) || isnan(stop) || isnan(step))
+    if (real_of(step) == 0 || isnan(real_of(start)) || isnan(real_of(stop)) ||
+        isnan(real_of(step)))
         error = vp__error_new(VP_ERR_VALUE, where,
                               "arange: the step is 0, or an argument is NaN");
-    else if ((n = ceil((stop - start) / step)) > 4e18)
+    else if ((s.dims[0] = count_before(start, stop, step)) < 0)
         error =
             vp__error_new(VP_ERR_SHAPE, where, "arange: the result would be too large");
-    s.ndim = 1;
-    s.dims[0] = n > 0 ? (int64_t)n : 0;
-    if (dtype == VP_AUTO) dtype = is_whole(start) && is_whole(step) ? VP_I64 : VP_F64;
+    if (dtype == VP_AUTO) dtype = type_of_numbers(3, (vp_operand[]){start, stop, step});
     if (!error) error = check("arange", dtype, &s, where);
     if (error) return vp__give_error(error, where);
-    vp__lib_params p = {.kind = VP__LIB_GENERATE,
-                        .start = start,
-                        .step = step,
-                        .in_integers = is_whole(start) && is_whole(step)};
-    p.istart = p.in_integers ? (int64_t)start : 0;
-    p.istep = p.in_integers ? (int64_t)step : 0;
+    vp__lib_params p = progression(dtype, start, step);
     return generate(&p, dtype, &s, "arange", where);
 }
 
@@ -240,6 +288,7 @@ vp_expr vp__linspace(const char *where, vp_dtype dtype, double start, double sto
                         .start = start,
                         .step = count > 1 ? (stop - start) / (double)(count - 1) : 0,
                         .ends = count > 1,
+                        .floors = holds_integers(dtype),
                         .stop = stop};
     return generate(&p, dtype, &s, "linspace", where);
 }
@@ -256,18 +305,13 @@ vp_expr vp__eye(const char *where, vp_dtype dtype, int64_t rows, int64_t columns
     return generate(&p, dtype, &s, "eye", where);
 }
 
-vp_expr vp__counter(const char *where, vp_dtype dtype, vp_shape_t shape, double start,
-                    double step) {
+vp_expr vp__counter(const char *where, vp_dtype dtype, vp_shape_t shape, vp_operand start,
+                    vp_operand step) {
     VP__CALL;
     vp__net_init();
     vp__error *error = check("counter", dtype, &shape, where);
     if (error) return vp__give_error(error, where);
-    vp__lib_params p = {.kind = VP__LIB_GENERATE,
-                        .start = start,
-                        .step = step,
-                        .order = shape.column_major ? VP__ORDER_F : VP__ORDER_C,
-                        .in_integers = is_whole(start) && is_whole(step)};
-    p.istart = p.in_integers ? (int64_t)start : 0;
-    p.istep = p.in_integers ? (int64_t)step : 0;
+    vp__lib_params p = progression(dtype, start, step);
+    p.order = shape.column_major ? VP__ORDER_F : VP__ORDER_C;
     return generate(&p, dtype, &shape, "counter", where);
 }

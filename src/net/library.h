@@ -46,8 +46,9 @@ typedef struct {
     vp__order order;        /* of the result's storage */
     /* GENERATE: element number i in storage order (or i, j for eye) is start + step * i. */
     bool eye, in_integers;
-    bool ends; /* the last element is exactly `stop` */
-    int64_t istart, istep, diagonal;
+    bool ends;                       /* the last element is exactly `stop` */
+    bool floors;                     /* reals are rounded down */
+    int64_t istart, istep, diagonal; /* modulo 2^64 */
     double start, step, stop;
     /* NONZERO as a mask: the dims it must have, and the instruction that selects by it. */
     int nfit;

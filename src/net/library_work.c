@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/library_work.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -624,6 +625,8 @@ static void generate_block(const vp__lib_params *p, const int64_t *dims, int64_t
         for (int64_t i = 0; i < n; i++)
             reals[i] = p->start + (double)(first + i) * p->step;
         if (p->ends && first + n == dims[0]) reals[n - 1] = p->stop;
+        if (p->floors)
+            for (int64_t i = 0; i < n; i++) reals[i] = floor(reals[i]);
     }
 }
 

@@ -181,7 +181,8 @@ static vp_array empty(const fuzz_instruction *in, const char *where) {
     for (int i = 0; i < (halves ? 2 : 1); i++) {
         vp_index at = vp_index_of(1, !halves ? &all : i == 0 ? &low : &high);
         if (halves) s.dims[0] = i == 0 ? in->dims[0] / 2 : in->dims[0] - in->dims[0] / 2;
-        vp_expr value = vp__counter(where, (vp_dtype)in->dtype, s, in->x[0], in->x[1]);
+        vp_expr value = vp__counter(where, (vp_dtype)in->dtype, s, vp__in_float(in->x[0]),
+                                    vp__in_float(in->x[1]));
         vp__put_at(where, a, at, vp__in_expr(value));
     }
     return a;
@@ -305,10 +306,14 @@ static vp_expr make(run *r, int i) {
         fuzz_fill(in, room(r, bytes + 1));
         return vp__from(where, t, shape(in), r->memory);
     case FUZZ_FULL: return vp__full(where, t, shape(in), operand(r, &in->in[0]));
-    case FUZZ_ARANGE: return vp__arange(where, t, in->x[0], in->x[1], in->x[2]);
+    case FUZZ_ARANGE:
+        return vp__arange(where, t, vp__in_float(in->x[0]), vp__in_float(in->x[1]),
+                          vp__in_float(in->x[2]));
     case FUZZ_LINSPACE: return vp__linspace(where, t, in->x[0], in->x[1], in->low);
     case FUZZ_EYE: return vp__eye(where, t, in->dims[0], in->dims[1], in->low);
-    default: return vp__counter(where, t, shape(in), in->x[0], in->x[1]);
+    default:
+        return vp__counter(where, t, shape(in), vp__in_float(in->x[0]),
+                           vp__in_float(in->x[1]));
     }
 }
 
