@@ -28,15 +28,6 @@ has_file() { # has_file PATH…: does one of them exist?
     return 1
 }
 
-has_numpy() {
-    local python
-    for python in python3 /usr/bin/python3; do
-        "$python" -c 'import importlib.util as u; raise SystemExit(u.find_spec("numpy") is None)' \
-            2>/dev/null && return 0
-    done
-    return 1
-}
-
 need "build demo test check" g++ build-essential
 need "build demo test check" python3 python3
 need "build demo test check" meson meson
@@ -59,14 +50,14 @@ has_file /usr/lib/llvm-1[5-9]/include/llvm-c/Core.h /usr/lib/llvm-[2-9]?/include
     optional+=(llvm-19-dev)
 has_file /usr/include/zstd.h || optional+=(libzstd-dev)
 has_file /usr/include/zlib.h || optional+=(zlib1g-dev)
-if [ "$group" = demo ]; then
-    # Peers of the experiments, and what makes a virtual environment for those in Python.
+if [ "$group" = demo ] || [ "$group" = test ]; then
+    # Peers of the experiments, and what makes virtual environments: for those in Python, and
+    # for NumPy 2, which the tests compare with.
     command -v gfortran >/dev/null 2>&1 || optional+=(gfortran)
     has_file /usr/include/fftw3.h /usr/local/include/fftw3.h || optional+=(libfftw3-dev)
     python3 -c 'import ensurepip, venv' 2>/dev/null || optional+=(python3-venv)
 fi
 if [ "$group" = test ]; then
-    has_numpy || optional+=(python3-numpy)
     # The exact results that the accuracy of math functions is measured against.
     has_file /usr/include/mpfr.h /usr/include/*/mpfr.h /usr/local/include/mpfr.h ||
         optional+=(libmpfr-dev)

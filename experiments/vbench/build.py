@@ -144,6 +144,9 @@ def first_error(text, series):
     library = re.search(r"cannot find -l(\w+)", text)
     if library:
         return f"lib{library[1]} is not installed"
+    header = re.search(r"fatal error: (\S+\.h): No such file", text)
+    if header:
+        return f"{header[1]} is not installed"
     for line in text.splitlines():
         if "rror" in line or "cannot find" in line:
             return f"it does not compile here: {line.strip()}"

@@ -496,7 +496,7 @@ static int settle_comparison(int op, vp__expr **args, const char *where) {
         vp__expr *a = with_number(VP__OP_maximum, args[i], vp__in_int(-1), where);
         vp__expr *b =
             with_number(VP__OP_minimum, args[1 - i], vp__in_uint(UINT64_MAX - 1), where);
-        a = vp__build_cast(a, VP_U64, where);
+        a = vp__build_cast(a, VP_U64, op_name(op), where);
         args[i] = with_number(VP__OP_add, a, vp__in_int(1), where);
         args[1 - i] = with_number(VP__OP_add, b, vp__in_int(1), where);
         break;

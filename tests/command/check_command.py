@@ -208,6 +208,8 @@ def check_peers():
             check(f"{one['experiment']}: c is right", peers.get("c") is True, str(one["left_out"]))
         missing = build.first_error("ld: cannot find -lmkl_rt: No such file", None)
         check("a library that is not there", missing == "libmkl_rt is not installed", missing)
+        missing = build.first_error("fft.c:8:10: fatal error: fftw3.h: No such file or", None)
+        check("a header that is not there", missing == "fftw3.h is not installed", missing)
         check("what is not compared", {s["name"]: s["checked"] for s in a3["series"]}
               ["c-openmp-invalid"] is False, out)
 

@@ -8,6 +8,7 @@
  */
 #include "run.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,6 +171,12 @@ static vp_expr gate(run *r, const fuzz_instruction *in, const char *where) {
     return vp__give(vp__value_expr(&v, where));
 }
 
+/* As a C program would write it: whole ones are integers, nearly always. */
+static vp_operand number(double x) {
+    const bool whole = fabs(x) < 9e15 && x == (double)(int64_t)x;
+    return whole ? vp__in_int((int64_t)x) : vp__in_float(x);
+}
+
 /* Elements of any value, written whole at once or in two halves. */
 static vp_array empty(const fuzz_instruction *in, const char *where) {
     vp_operand e = vp__in_expr(vp__empty(where, (vp_dtype)in->dtype, shape(in)));
@@ -181,8 +188,8 @@ static vp_array empty(const fuzz_instruction *in, const char *where) {
     for (int i = 0; i < (halves ? 2 : 1); i++) {
         vp_index at = vp_index_of(1, !halves ? &all : i == 0 ? &low : &high);
         if (halves) s.dims[0] = i == 0 ? in->dims[0] / 2 : in->dims[0] - in->dims[0] / 2;
-        vp_expr value = vp__counter(where, (vp_dtype)in->dtype, s, vp__in_float(in->x[0]),
-                                    vp__in_float(in->x[1]));
+        vp_expr value = vp__counter(where, (vp_dtype)in->dtype, s, number(in->x[0]),
+                                    number(in->x[1]));
         vp__put_at(where, a, at, vp__in_expr(value));
     }
     return a;
@@ -307,13 +314,13 @@ static vp_expr make(run *r, int i) {
         return vp__from(where, t, shape(in), r->memory);
     case FUZZ_FULL: return vp__full(where, t, shape(in), operand(r, &in->in[0]));
     case FUZZ_ARANGE:
-        return vp__arange(where, t, vp__in_float(in->x[0]), vp__in_float(in->x[1]),
-                          vp__in_float(in->x[2]));
+        return vp__arange(where, t, number(in->x[0]), number(in->x[1]),
+                          number(in->x[2]));
     case FUZZ_LINSPACE: return vp__linspace(where, t, in->x[0], in->x[1], in->low);
     case FUZZ_EYE: return vp__eye(where, t, in->dims[0], in->dims[1], in->low);
     default:
-        return vp__counter(where, t, shape(in), vp__in_float(in->x[0]),
-                           vp__in_float(in->x[1]));
+        return vp__counter(where, t, shape(in), number(in->x[0]),
+                           number(in->x[1]));
     }
 }
 
