@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -198,6 +199,36 @@ static void *consume(void *argument) {
         }
     }
     return NULL;
+}
+
+/* What the system says of the mapping that has this address: its flags, empty without one. */
+static void flags_of(const void *address, char *flags, size_t size) {
+    char line[512];
+    unsigned long from, to;
+    bool is_it = false;
+    FILE *f = fopen("/proc/self/smaps", "r");
+    VP_CHECK(f != NULL);
+    *flags = 0;
+    while (fgets(line, sizeof line, f)) {
+        if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+            is_it = from <= (unsigned long)address && (unsigned long)address < to;
+        else if (is_it && !strncmp(line, "VmFlags:", 8))
+            snprintf(flags, size, "%s", line + 8);
+    }
+    fclose(f);
+}
+
+VP_TEST(large_blocks_ask_for_huge_pages) {
+    char flags[512];
+    void *large = vp__pool_alloc(32 << 20), *small = malloc(100);
+    flags_of(small, flags, sizeof flags);
+    VP_CHECK(!strstr(flags, " hg"));
+    flags_of(large, flags, sizeof flags);
+    if (!access("/sys/kernel/mm/transparent_hugepage/enabled", R_OK))
+        VP_CHECK(strstr(flags, " hg") != NULL);
+    VP_CHECK_EQ((int64_t)((uintptr_t)large % 64), 0);
+    free(small);
+    vp__pool_free(large, 32 << 20);
 }
 
 VP_TEST(memory_goes_round_between_threads) {

@@ -43,6 +43,7 @@ struct vp__core {
     vp__deque deque;
     _Atomic(vp__node *) inbox;
     _Atomic int64_t ahead; /* nanoseconds of work placed here and not finished */
+    _Atomic float pace;    /* what its runs took over what they should have; see cost.c */
     /* Likewise of compiling: nodes go elsewhere if they can, but there is nothing to wake
      * anybody for. */
     _Atomic int64_t compiling;

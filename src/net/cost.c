@@ -56,6 +56,42 @@ static double factor(const vp__device *device, int key) {
 
 double vp__cost_factor(int key) { return factor(NULL, key); }
 
+void vp__cost_mislead(double by) {
+    for (int i = 0; i < KEYS; i++) {
+        vp__figure *f = factor_of(NULL, i);
+        atomic_store_explicit(&f->value, (float)by, memory_order_relaxed);
+        atomic_store_explicit(&f->samples, TRIALS, memory_order_relaxed);
+    }
+}
+
+/* --- speeds of cores ----------------------------------------------------------------------- */
+
+/* Measured over expected, of a core and of all of them: what they have in common, a factor
+ * that is not right yet or a machine that others use too, says nothing about the core. Racy
+ * and relaxed: a lost update is one of many. */
+static _Atomic float common_pace;
+
+static float pace(const _Atomic float *p) {
+    const float value = atomic_load_explicit(p, memory_order_relaxed);
+    return value > 0 ? value : 1; /* before the first run */
+}
+
+static void keep_pace(_Atomic float *p, float ratio) {
+    const float now = pace(p);
+    atomic_store_explicit(p, now + (ratio - now) / 32, memory_order_relaxed);
+}
+
+static void learn_speed(vp__core *core, double ratio) {
+    /* A thread that was interrupted is not a slow core. */
+    const float r = ratio < 0.25 ? 0.25f : ratio > 4 ? 4 : (float)ratio;
+    keep_pace(&core->pace, r);
+    keep_pace(&common_pace, r);
+}
+
+static float slowness(const vp__core *c) { return pace(&c->pace) / pace(&common_pace); }
+
+double vp__cost_slowness(const vp__core *c) { return (double)slowness(c); }
+
 /* --- places ------------------------------------------------------------------------- */
 
 static int64_t ahead_of(int core) {
@@ -157,6 +193,7 @@ static _Atomic int64_t *book_of(const vp__node *n) {
 
 static inline void book(vp__node *n) {
     n->cost = n->estimate * (float)factor(n->device, n->key);
+    if (!n->device) n->cost *= slowness(vp__cores[n->home]);
     /* relaxed, as all of the books: a hint. */
     if (n->cost >= 1)
         atomic_fetch_add_explicit(book_of(n), (int64_t)n->cost, memory_order_relaxed);
@@ -194,7 +231,7 @@ void vp__cost_place(vp__node *n) {
 
 /* --- learning ----------------------------------------------------------------------- */
 
-void vp__cost_learn(const vp__node *n) {
+void vp__cost_learn(vp__core *core, const vp__node *n) {
     /* Split nodes ran on several cores at once: what counts is the time of all of them. */
     const int64_t split = atomic_load_explicit(&n->piece_ticks, memory_order_relaxed);
     double took = n->device ? vp__launch_ns(n)
@@ -204,8 +241,9 @@ void vp__cost_learn(const vp__node *n) {
     if (took < 300 || n->estimate <= 0) return;
     /* What a node costs whatever it does: without this, a tiny one that was interrupted
      * would teach that its kind of work takes a thousand times as long. */
-    correct(factor_of(n->device, n->key), took / ((double)n->estimate + OVERHEAD_NS),
-            1e-4, 1e4);
+    const double expected = (double)n->estimate + OVERHEAD_NS;
+    if (!n->device && !split) learn_speed(core, took / (expected * factor(NULL, n->key)));
+    correct(factor_of(n->device, n->key), took / expected, 1e-4, 1e4);
 }
 
 void vp__cost_learn_copy(vp__device *device, double ns, int64_t bytes) {

@@ -30,8 +30,14 @@ void vp__cost_unbook(vp__node *n);
  * out again. One after the other. */
 void vp__cost_book_compiling(int64_t ns);
 
-/* Corrects the model with a node that has just run. */
-void vp__cost_learn(const vp__node *n);
+/* Corrects the model with a node that has just run; what a core did tells of its speed. */
+void vp__cost_learn(vp__core *core, const vp__node *n);
+
+/* What a core takes for work over what the cores take on average. */
+double vp__cost_slowness(const vp__core *c);
+
+/* Forgets what was learned, as if the cores had been measured wrong by that much; for tests. */
+void vp__cost_mislead(double by);
 
 /* The same for a device: how long a copy took; and that it begins now with what it was given
  * then. */

@@ -105,7 +105,7 @@ void vp__node_computed(vp__core *core, vp__node *n) {
         vp__trace(VP__TR_FINISH, n->id, n->name,
                   vp__trace_pack(0, n->stage, (uint64_t)n->cost));
     if (!n->error)
-        vp__cost_learn(n);
+        vp__cost_learn(core, n);
     else
         vp__node_publish_failure(n);
     if (n->is_put && (n->temporary || n->work->stores_only || n->error)) {

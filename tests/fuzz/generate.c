@@ -228,8 +228,8 @@ void fuzz_tune(vp__tuning_t *t, uint64_t seed) {
     t->inline_ns = fuzz_chance(&r, 60) ? 0 : fuzz_between(&r, 0, 1000);
     t->inline_elements = fuzz_chance(&r, 60) ? 0 : fuzz_between(&r, 0, 256);
     t->piece_ns =
-        fuzz_chance(&r, 15) ? fuzz_between(&r, 5, 50) : fuzz_between(&r, 50, 5000);
-    t->flat_grain = 64 << fuzz_below(&r, 5);
+        fuzz_chance(&r, 75) ? fuzz_between(&r, 1, 10) : fuzz_between(&r, 10, 5000);
+    t->flat_grain = 1 << fuzz_below(&r, 11);
     t->copy_bytes = fuzz_chance(&r, 30) ? 0 : fuzz_between(&r, 0, 16384);
     t->wake_ns = fuzz_chance(&r, 30) ? 0 : fuzz_between(&r, 0, 20000);
     t->spin_ns = fuzz_chance(&r, 30) ? 0 : fuzz_between(&r, 0, 30000);

@@ -314,13 +314,10 @@ static vp_expr make(run *r, int i) {
         return vp__from(where, t, shape(in), r->memory);
     case FUZZ_FULL: return vp__full(where, t, shape(in), operand(r, &in->in[0]));
     case FUZZ_ARANGE:
-        return vp__arange(where, t, number(in->x[0]), number(in->x[1]),
-                          number(in->x[2]));
+        return vp__arange(where, t, number(in->x[0]), number(in->x[1]), number(in->x[2]));
     case FUZZ_LINSPACE: return vp__linspace(where, t, in->x[0], in->x[1], in->low);
     case FUZZ_EYE: return vp__eye(where, t, in->dims[0], in->dims[1], in->low);
-    default:
-        return vp__counter(where, t, shape(in), number(in->x[0]),
-                           number(in->x[1]));
+    default: return vp__counter(where, t, shape(in), number(in->x[0]), number(in->x[1]));
     }
 }
 
