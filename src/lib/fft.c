@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "array/dtype.h"
+#include "lib/loops.h"
 #include "lib/move.h"
 #include "lib/nest.h"
 #include "ops/kernels.h"
@@ -138,23 +139,10 @@ static bool is_magnitude(const vp__fft_plan *p, const vp__view *out) {
     return p->kind != VP__FFT_REAL && vp__dtype[out->dtype].cls == VP__CLASS_F;
 }
 
-/* How many there are to look at: conjugates have the same one. */
-static int64_t magnitudes(const vp__fft_plan *p) {
-    const bool mirrored = p->kind == VP__FFT_WHOLE || p->kind == VP__FFT_WHOLE_BACKWARD;
-    return mirrored ? p->n / 2 + 1 : p->outputs;
-}
-
-#define MIRROR(type)                                                                     \
-    for (int64_t i = 0; i < count - have; i++)                                           \
-        ((type *)lane)[have + i] = ((type *)lane)[count - have - i];
-
-/* The rest of the magnitudes of a lane of which the first `have` are there. */
-static void mirror(bool single, char *lane, int64_t have, int64_t count) {
-    if (single) {
-        MIRROR(float)
-    } else {
-        MIRROR(double)
-    }
+/* Whether the second half of the results mirrors the first: conjugates have the same
+ * magnitudes. */
+static bool is_mirrored(const vp__fft_plan *p) {
+    return p->kind == VP__FFT_WHOLE || p->kind == VP__FFT_WHOLE_BACKWARD;
 }
 
 static size_t padded(int64_t bytes) { return ((size_t)bytes + 127) / 64 * 64; }
@@ -177,6 +165,7 @@ static int lanes_together(int64_t bytes_of_a_lane) {
 typedef struct {
     int64_t in;      /* gathered operands */
     int64_t complex; /* results whose magnitudes are wanted */
+    int64_t half;    /* magnitudes of the half that is mirrored */
     int64_t out;     /* what is scattered */
     int together;
 } room;
@@ -187,10 +176,10 @@ static room room_of(const vp__fft_plan *p, const vp__view *out, const vp__view *
     if (!is_contiguous(in, axis)) r.in = gathered_lane(in, used(p, in, axis));
     if (!is_contiguous(out, axis)) r.out = gathered_lane(out, p->outputs);
     const bool magnitude = is_magnitude(p, out);
+    if (magnitude && is_mirrored(p)) r.half = gathered_lane(out, p->n / 2 + 1);
     if (magnitude)
-        r.complex =
-            (int64_t)(padded(magnitudes(p) * 2 * vp__dtype[out->dtype].size) | 64);
-    r.together = lanes_together(r.in + r.complex + r.out);
+        r.complex = (2 * (r.half ? r.half : gathered_lane(out, p->outputs))) | 64;
+    r.together = lanes_together(r.in + r.complex + r.half + r.out);
     /* Where nothing is moved, lanes are best looked at again while they are close. */
     if (magnitude && !r.in && !r.out) {
         r.together = VP__FFT_LANES;
@@ -204,7 +193,7 @@ size_t vp__lib_fft_scratch(const vp__fft_plan *p, const vp__view *out, const vp_
                            int axis) {
     const room r = room_of(p, out, in, axis);
     return padded((int64_t)vp__fft_scratch(p)) + 64 /* to align it */ +
-           (size_t)(r.together * (r.in + r.complex + r.out));
+           (size_t)(r.together * (r.in + r.complex + r.half + r.out));
 }
 
 void vp__lib_fft(const vp__fft_plan *p, const vp__view *out, const vp__view *in, int axis,
@@ -226,14 +215,16 @@ void vp__lib_fft(const vp__fft_plan *p, const vp__view *out, const vp__view *in,
     char *base = (char *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
     char *gathered = base + padded((int64_t)vp__fft_scratch(p));
     char *numbers = gathered + r.together * r.in;
-    char *scattered = numbers + r.together * r.complex;
+    char *halves = numbers + r.together * r.complex;
+    char *scattered = halves + r.together * r.half;
     int last = nest.ndim - 1;
     int64_t count = last >= 0 ? nest.dims[last] : 1;
     int64_t out_lane = last >= 0 ? nest.strides[0][last] : 0;
     int64_t in_lane = last >= 0 ? nest.strides[1][last] : 0;
     vp__fft_lanes lanes = {.have = have, .scratch = base};
-    lanes.half = r.complex > 0;
-    lanes.streams = bytes > STREAM_BYTES && !r.out && !r.complex;
+    lanes.half = r.half > 0;
+    const bool streams = bytes > STREAM_BYTES && !r.out;
+    lanes.streams = streams && !r.complex;
     lanes.in_lane = r.in ? r.in : in_lane;
     lanes.out_lane = r.complex ? r.complex : r.out ? r.out : out_lane;
     const vp__op_fn magnitude =
@@ -258,10 +249,16 @@ void vp__lib_fft(const vp__fft_plan *p, const vp__view *out, const vp__view *in,
                 lanes.out = target + k * lanes.out_lane;
                 vp__fft_run(p, &lanes);
             }
-            for (int64_t k = 0; k < some && r.complex; k++) {
-                char *lane = result + k * (r.out ? r.out : out_lane);
-                magnitude(lane, numbers + k * r.complex, NULL, NULL, magnitudes(p));
-                mirror(p->single, lane, magnitudes(p), p->outputs);
+            const int64_t result_lane = r.out ? r.out : out_lane;
+            const int64_t looked_at = r.half ? p->n / 2 + 1 : p->outputs;
+            for (int64_t k = 0; k < some && r.complex; k++)
+                magnitude(r.half ? halves + k * r.half : result + k * result_lane,
+                          numbers + k * r.complex, NULL, NULL, looked_at);
+            if (r.half) {
+                const vp__fft_mirror mirror = {halves,      result,    r.half,
+                                               result_lane, looked_at, p->outputs,
+                                               (int)some,   p->single, streams};
+                vp__loops_get()->fft_mirror(&mirror);
             }
             if (r.out) {
                 vp__plane plane = {

@@ -94,6 +94,15 @@ typedef struct vp__fft_lanes {
     void *scratch; /* vp__fft_scratch() bytes, 64-byte aligned */
 } vp__fft_lanes;
 
+/* Lanes of `count` reals whose first `have` are there, elsewhere; the rest mirrors them. */
+typedef struct vp__fft_mirror {
+    const char *from; /* as aligned as its elements */
+    char *out;
+    int64_t from_lane, out_lane, have, count;
+    int lanes;
+    bool single, streams; /* as above */
+} vp__fft_mirror;
+
 /* Who transforms: FFTW where it is quicker, or one of the two (FFTW if it is there). */
 typedef enum { VP__FFT_BY_QUICKER, VP__FFT_BY_US, VP__FFT_BY_FFTW } vp__fft_by;
 

@@ -14,6 +14,7 @@
 
 struct vp__fft_plan;
 struct vp__fft_lanes;
+struct vp__fft_mirror;
 
 /* A group of lanes to scan: n steps along the axis, strides in bytes. */
 typedef struct {
@@ -79,6 +80,7 @@ typedef struct {
 
     /* Transforms a group of lanes; see fft.h. */
     void (*fft)(const struct vp__fft_plan *plan, const struct vp__fft_lanes *lanes);
+    void (*fft_mirror)(const struct vp__fft_mirror *m);
 } vp__loops;
 
 const vp__loops *vp__loops_get(void);
@@ -97,7 +99,8 @@ const vp__loops *vp__loops_get(void);
     extern const vp__product_fn vp__loops_product_##isa[VP__NDTYPES];                    \
     bool vp__loops_sort_##isa(void *, const void *, int64_t, vp_dtype, void *);          \
     bool vp__loops_argsort_##isa(int64_t *, const void *, int64_t, vp_dtype, void *);    \
-    void vp__loops_fft_##isa(const struct vp__fft_plan *, const struct vp__fft_lanes *);
+    void vp__loops_fft_##isa(const struct vp__fft_plan *, const struct vp__fft_lanes *); \
+    void vp__loops_fft_mirror_##isa(const struct vp__fft_mirror *);
 
 /* Inside loops_*.c: the name of something for the instruction set being compiled. */
 #ifdef VP_ISA

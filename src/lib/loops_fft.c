@@ -92,3 +92,10 @@ void VP__LOOPS(vp__loops_fft)(const struct vp__fft_plan *p,
     else
         run_f64(p, l);
 }
+
+void VP__LOOPS(vp__loops_fft_mirror)(const struct vp__fft_mirror *m) {
+    if (m->single)
+        mirror_f32(m);
+    else
+        mirror_f64(m);
+}
