@@ -542,10 +542,11 @@ static void check_magnitudes(vp_expr fused, vp_expr transform) {
     vp_array there = vp_let(vp_abs(apart)), close = vp_let(fused);
     const int64_t count = vp_size(there);
     VP_CHECK_EQ(vp_size(close), count);
-    char *a = malloc((size_t)count * 8 + 8), *b = malloc((size_t)count * 8 + 8);
-    VP_CHECK_OK(vp_read(there, a, (size_t)count * 8));
-    VP_CHECK_OK(vp_read(close, b, (size_t)count * 8));
-    VP_CHECK_EQ(memcmp(a, b, (size_t)count * 8), 0);
+    const size_t bytes = (size_t)(count * vp__dtype[vp_dtype_of(there)].size);
+    char *a = malloc(bytes + 1), *b = malloc(bytes + 1);
+    VP_CHECK_OK(vp_read(there, a, bytes));
+    VP_CHECK_OK(vp_read(close, b, bytes));
+    VP_CHECK_EQ(memcmp(a, b, bytes), 0);
     free(a);
     free(b);
 }
@@ -571,6 +572,33 @@ VP_TEST(magnitudes) {
         check_magnitudes(vp_abs(vp_fft(other, 1, 20)), vp_fft(other, 1, 20));
         vp_end(s);
     }
+}
+
+/* Numbers whose squares overflow, vanish or are none, in some lanes and not in others; results
+ * that are written past the cache; and the inverse, which is scaled. */
+VP_TEST(unusual_magnitudes) {
+    static const int lengths[] = {1, 2, 7, 64, 100, 256, 1000};
+    static const double unusual[] = {1e200, 1e-200, 0, INFINITY, NAN, -1e308, 5e-324};
+    vp__test_threads(2);
+    for (int i = 0; i < (int)(sizeof lengths / sizeof *lengths); i++)
+        for (int k = 0; k < (int)(sizeof unusual / sizeof *unusual); k++) {
+            vp_scope s = vp_begin();
+            const int64_t n = lengths[i];
+            vp_array x = vp_let(vp_sin(vp_counter(VP_F64, vp_fshape(n, 13), 0, 0.7)));
+            vp_put(x, vp_at(n / 2, 3), unusual[k]);
+            vp_put(x, vp_at(VP_ALL, 9), vp_mul(vp_get(x, VP_ALL, 9), unusual[k]));
+            check_magnitudes(vp_abs(vp_fft(x, 0)), vp_fft(x, 0));
+            check_magnitudes(vp_abs(vp_ifft(x, 0)), vp_ifft(x, 0));
+            vp_array y = vp_let(vp_cast(x, VP_F32));
+            check_magnitudes(vp_abs(vp_fft(y, 0)), vp_fft(y, 0));
+            vp_end(s);
+        }
+    vp_scope s = vp_begin();
+    vp_array large = vp_let(vp_sin(vp_counter(VP_F64, vp_fshape(1024, 1100), 0, 0.7)));
+    check_magnitudes(vp_abs(vp_fft(large, 0)), vp_fft(large, 0));
+    large = vp_let(vp_sin(vp_counter(VP_F64, vp_fshape(1023, 1100), 0, 0.7)));
+    check_magnitudes(vp_abs(vp_fft(large, 0)), vp_fft(large, 0));
+    vp_end(s);
 }
 
 VP_TEST(a_transform_waits_for_its_use) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "array/dtype.h"
+#include "base/config.h"
 #include "lib/loops.h"
 #include "lib/move.h"
 #include "lib/nest.h"
@@ -221,14 +222,19 @@ void vp__lib_fft(const vp__fft_plan *p, const vp__view *out, const vp__view *in,
     int64_t count = last >= 0 ? nest.dims[last] : 1;
     int64_t out_lane = last >= 0 ? nest.strides[0][last] : 0;
     int64_t in_lane = last >= 0 ? nest.strides[1][last] : 0;
+    const vp__op_fn magnitude =
+        vp__kernels_get()->op[VP__OP_abs][p->single ? VP_C64 : VP_C128];
     vp__fft_lanes lanes = {.have = have, .scratch = base};
     lanes.half = r.half > 0;
+    lanes.magnitude = magnitude;
+    lanes.magnitudes_lane = r.half;
+    /* Only where a lane is transformed by itself, and `abs` is no call of C's function. */
+    const bool measures =
+        r.half && !p->single && !p->fftw && p->core.folded && !vp__config_get()->accurate;
     const bool streams = bytes > STREAM_BYTES && !r.out;
     lanes.streams = streams && !r.complex;
     lanes.in_lane = r.in ? r.in : in_lane;
     lanes.out_lane = r.complex ? r.complex : r.out ? r.out : out_lane;
-    const vp__op_fn magnitude =
-        vp__kernels_get()->op[VP__OP_abs][p->single ? VP_C64 : VP_C128];
     vp__walk walk;
     vp__walk_init(&walk, &nest, last > 0 ? last : 0);
     do {
@@ -247,11 +253,12 @@ void vp__lib_fft(const vp__fft_plan *p, const vp__view *out, const vp__view *in,
                 lanes.lanes = (int)(some - k < VP__FFT_LANES ? some - k : VP__FFT_LANES);
                 lanes.in = source + k * lanes.in_lane;
                 lanes.out = target + k * lanes.out_lane;
+                if (measures) lanes.magnitudes = (double *)(halves + k * r.half);
                 vp__fft_run(p, &lanes);
             }
             const int64_t result_lane = r.out ? r.out : out_lane;
             const int64_t looked_at = r.half ? p->n / 2 + 1 : p->outputs;
-            for (int64_t k = 0; k < some && r.complex; k++)
+            for (int64_t k = 0; k < some && r.complex && !measures; k++)
                 magnitude(r.half ? halves + k * r.half : result + k * result_lane,
                           numbers + k * r.complex, NULL, NULL, looked_at);
             if (r.half) {

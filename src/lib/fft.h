@@ -90,7 +90,12 @@ typedef struct vp__fft_lanes {
     int64_t have;              /* elements of a lane that there are; zeros follow */
     int lanes;                 /* 1 to VP__FFT_LANES */
     bool streams;              /* out is too large for the cache to keep */
-    bool half;     /* leave out the second half where that mirrors the first */
+    bool half; /* leave out the second half where that mirrors the first */
+    /* Half of float64, down one lane: where their magnitudes go, one lane after the other,
+     * instead of them, and what computes those that are not simply roots of squares. */
+    double *magnitudes;
+    int64_t magnitudes_lane;
+    void (*magnitude)(void *, const void *, const void *, const void *, int64_t);
     void *scratch; /* vp__fft_scratch() bytes, 64-byte aligned */
 } vp__fft_lanes;
 
