@@ -19,6 +19,9 @@ DEMO_SECONDS ?= 0.4
 
 .PHONY: all help demo test check format bench install clean setup-build setup-test setup-check setup-demo
 
+# Steps here are in order, also with `make -j`; Ninja does the work in parallel.
+.NOTPARALLEL:
+
 all: setup-build $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -j $(JOBS)
 

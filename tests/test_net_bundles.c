@@ -50,6 +50,20 @@ VP_TEST(a_loop_is_few_nodes) {
     VP_CHECK_GE(VP_STAT(elements) - elements, 20 * ROWS * COLUMNS);
 }
 
+/* With one thread nobody but the issuer can have made what the loop reads. */
+VP_TEST(one_thread_makes_what_a_loop_reads) {
+    vp__test_threads(1);
+    vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+    vp_array wide = vp_let(vp_tile(m, vp_shape(1, 100)));
+    VP_CHECK_OK(vp_sync());
+    /* Too long to run at once. */
+    vp_array made = vp_let(vp_sub(vp_add(wide, 1.0), 1.0));
+    VP_CHECK_EQ(VP_STAT(bundled), 0);
+    sum_rows(r, vp_let(vp_get(made, VP_ALL, vp_range(0, COLUMNS))), 0, ROWS);
+    VP_CHECK_GT(VP_STAT(bundled), ROWS / 2);
+    check_sums(r);
+}
+
 VP_TEST(a_few_puts_are_not_gathered) {
     vp__test_threads(2);
     vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));

@@ -84,8 +84,9 @@ void vp__error_forget(void) {
 }
 
 vp__error *vp__error_take(void) {
-    vp__error *e = vp__error_retain(last);
-    vp__error_forget();
+    vp__error *e = last;
+    if (e) pthread_setspecific(leaving, NULL); /* the thread holds it no more */
+    last = NULL;
     return e;
 }
 
