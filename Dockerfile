@@ -14,6 +14,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates
     && rm -rf /var/lib/apt/lists/*
 COPY . /vproc
 WORKDIR /vproc
-RUN tools/setup.sh demo && make
+# The report has a place also where nobody mounts a folder for it.
+RUN tools/setup.sh demo && make && mkdir -p /report
 
 CMD ["sh", "-c", "make demo && cp -r build/demo/. /report/"]

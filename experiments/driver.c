@@ -7,7 +7,7 @@
  *     prepare SIZE   makes the input                        -> prepared
  *     sample TIMES   so many evaluations, then a wait       -> sample MS ISSUE_MS
  *     result FILE    writes the last result as float64      -> result COUNT
- *     counters       what was executed so far               -> counters KERNELS ELEMENTS
+ *     counters       what was executed so far               -> counters KERNELS ELEMENTS STORED
  *
  * MS is the time from before the first evaluation until all results are there; ISSUE_MS the
  * part of it until the last evaluation was given in.
@@ -30,7 +30,8 @@ static int write_result(const char *file) {
     const int64_t count = result(&numbers);
     FILE *f = fopen(file, "wb");
     if (!f) return 0;
-    const size_t wanted = (size_t)count, written = fwrite(numbers, sizeof *numbers, wanted, f);
+    const size_t wanted = (size_t)count,
+                 written = fwrite(numbers, sizeof *numbers, wanted, f);
     if (fclose(f) != 0 || written != wanted) return 0;
     printf("result %" PRId64 "\n", count);
     return 1;
@@ -56,9 +57,10 @@ int main(void) {
                 return 1;
             }
         } else if (sscanf(line, "%15s", word) == 1 && strcmp(word, "counters") == 0) {
-            uint64_t kernels = 0, elements = 0;
-            executed(&kernels, &elements);
-            printf("counters %" PRIu64 " %" PRIu64 "\n", kernels, elements);
+            work_done done;
+            executed(&done);
+            printf("counters %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", done.kernels,
+                   done.elements, done.stored);
         } else {
             fprintf(stderr, "not an order: %s", line);
             return 1;

@@ -21,6 +21,10 @@ void finish(void);
 int64_t result(const double **numbers);
 
 /* What was executed so far, where the program can tell; 0 where not. */
-void executed(uint64_t *kernels, uint64_t *elements);
+typedef struct {
+    uint64_t kernels, elements; /* kernels run, and elements they went over */
+    uint64_t stored;            /* elements written into existing arrays */
+} work_done;
+void executed(work_done *done);
 
 #endif

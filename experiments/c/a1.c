@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A1 as one writes it for speed in C: fused by hand, the row of 507 innermost, so that the
- * compiler vectorises it. With OpenMP the last two indices are shared out.
+ * A1 as one writes it for speed in C: fused by hand, the sum of ten innermost, which the
+ * compiler unrolls so that it can vectorise the row of 507 around it. With OpenMP the last two
+ * indices are shared out.
  */
 #include "support.h"
 

@@ -13,10 +13,10 @@ contains
     subroutine finish() bind(c)
     end subroutine
 
-    subroutine executed(kernels, elements) bind(c)
-        integer(c_int64_t), intent(out) :: kernels, elements
-        kernels = 0
-        elements = 0
+    ! Kernels, elements, elements stored.
+    subroutine executed(done) bind(c)
+        integer(c_int64_t), intent(out) :: done(3)
+        done = 0
     end subroutine
 
     ! 1, 2, 3, … in column order.

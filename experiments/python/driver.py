@@ -29,7 +29,7 @@ def serve(program):
             numbers.tofile(rest[0].strip())
             answer = f"result {numbers.size}"
         elif order == "counters":
-            answer = "counters 0 0"
+            answer = "counters 0 0 0"
         else:
             sys.exit(f"not an order: {line}")
         print(answer, flush=True)

@@ -91,7 +91,7 @@ class Builder:
             return python
         self.tell(f"installing {', '.join(PACKAGES)} for the Python peers")
         try:
-            subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True,
+            subprocess.run([sys.executable, "-I", "-m", "venv", str(folder)], check=True,
                            capture_output=True, timeout=120)
         except (subprocess.SubprocessError, OSError):
             return None
@@ -118,7 +118,7 @@ def compiler_version(compiler):
 def install(python, package):
     """Whether pip could."""
     try:
-        subprocess.run([str(python), "-m", "pip", "install", "-q", "--retries", "1",
+        subprocess.run([str(python), "-I", "-m", "pip", "install", "-q", "--retries", "1",
                         "--timeout", "10", package],
                        check=True, capture_output=True, timeout=600)
     except (subprocess.SubprocessError, OSError):
@@ -126,18 +126,24 @@ def install(python, package):
     return True
 
 
+def ask_python(python, test):
+    """Runs a line of Python where the peers' programs are, so that it finds what they find and
+    nothing that happens to be in the person's own folder."""
+    return subprocess.run([python, "-c", test], capture_output=True, text=True,
+                          cwd=SOURCES / "python")
+
+
 def has_package(python, package):
     test = f"import importlib.util as u; raise SystemExit(u.find_spec('{package}') is None)"
     try:
-        return subprocess.run([python, "-c", test], capture_output=True).returncode == 0
+        return ask_python(python, test).returncode == 0
     except OSError:
         return False
 
 
 def package_version(python, package):
     test = f"import importlib.metadata as m; print(m.version('{package}'))"
-    done = subprocess.run([python, "-c", test], capture_output=True, text=True)
-    return done.stdout.strip()
+    return ask_python(python, test).stdout.strip()
 
 
 def first_error(text, series):

@@ -41,6 +41,8 @@ def curves(experiment):
     if experiment.paper:
         yield ("Dashed grey lines are the paper's plateaus, measured on another machine; they "
                "show its ratios, not a time to beat.")
+        if any(least < most for least, most in experiment.paper.values()):
+            yield "A grey band is where the paper's text and figures give a range."
     if any(not s.checked for s in experiment.shown):
         yield "† marks a series whose result is not valid or differs."
 

@@ -25,21 +25,24 @@ def is_pictured(experiment, size, sizes):
     return experiment == "fft" and (size == SIZE or SIZE not in sizes)
 
 
-def capture(builder, size):
+def capture(builder, size, progress):
     """{"timeline": …, "graph": …}; raises Missing or Failed as measuring does."""
+    progress.begin("pictures of F", len(MODES) * SECONDS * 1000)
     timeline = {"evaluations": EVALUATIONS, "size": size}
     graph = {"size": size}
     for mode, flags in MODES:
-        trace = run(builder, Series(f"vproc-traced-{mode}", "vproc", "fft", flags), size)
+        series = Series(f"vproc-traced-{mode}", "vproc", "fft", flags)
+        trace = run(builder, series, size, progress=progress)
         caller, window = best_window(trace)
         if not window:
             continue
         timeline[mode] = timeline_of(trace, caller, window)
         graph[mode] = graph_of(trace, caller, window[3][:len(window[3]) // EVALUATIONS])
+    progress.end()
     return {"timeline": timeline, "graph": graph}
 
 
-def run(builder, series, size, times=EVALUATIONS):
+def run(builder, series, size, times=EVALUATIONS, progress=None):
     """The trace of some samples of so many evaluations."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / series.name).mkdir(mode=0o700)
@@ -48,9 +51,12 @@ def run(builder, series, size, times=EVALUATIONS):
         environment["VP_TRACE"] = str(file)
         running = Running(series, builder.command(series), environment, size, times)
         try:
-            began = time.monotonic()
+            began, at = time.monotonic(), progress.done if progress else 0.0
             for k in range(ROUNDS):
                 running.order(f"sample {times}")
+                if progress:  # it ends with the rounds or the time, whichever is over first
+                    gone = max((k + 1) / ROUNDS, (time.monotonic() - began) / SECONDS)
+                    progress.reach(series.name, at + min(gone, 1.0) * SECONDS * 1000)
                 if k >= 3 and time.monotonic() - began > SECONDS:
                     break
         finally:

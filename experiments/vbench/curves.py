@@ -45,10 +45,15 @@ def draw(experiment):
     right = WIDTH - label_column_width(drawn, experiment.paper)
     x = around([p[0] for _, points in drawn for p in points], LEFT, right, margin=1.1)
     y = around([v for _, points in drawn for p in points for v in p[1:]]
-               + list(experiment.paper.values()), TOP + height, TOP)
+               + [v for both in experiment.paper.values() for v in both], TOP + height, TOP)
     draw_frame(picture, experiment, x, y)
-    for label, ms in experiment.paper.items():
-        picture.line(LEFT, y(ms), right, y(ms), stroke=svg.GREY, width=1, stroke_dasharray="6 4")
+    for least, most in experiment.paper.values():
+        if least < most:
+            picture.rect(LEFT, y(most), right - LEFT, y(least) - y(most), fill=svg.GREY,
+                         fill_opacity=0.10)
+        for ms in dict.fromkeys((least, most)):
+            picture.line(LEFT, y(ms), right, y(ms), stroke=svg.GREY, width=1,
+                         stroke_dasharray="6 4")
     # Ours last, on top of the others.
     for s, points in sorted(drawn, key=lambda d: looks[d[0].name].width):
         draw_curve(picture, s, points, looks[s.name], x, y)
@@ -58,9 +63,14 @@ def draw(experiment):
 
 def label_column_width(drawn, paper):
     words = [f"{s.name} †  {time_text(s.plateau)}" for s, _ in drawn]
-    words += [f"{label}  {time_text(ms)}" for label, ms in paper.items()]
+    words += [f"{label}  {range_text(*both)}" for label, both in paper.items()]
     widest = max(svg.text_width(w, LABEL_SIZE) for w in words)
     return min(LEAD + 24 + widest, MOST_LABELS)
+
+
+def range_text(least, most):
+    """One time, or both ends where the paper gives a range."""
+    return time_text(least) if least == most else f"{time_text(least)} – {time_text(most)}"
 
 
 def heading(experiment):
@@ -149,8 +159,9 @@ def draw_labels(picture, drawn, looks, paper, x, y):
         start = (x(points[-1][0]), y(points[-1][1]))
         name = s.name + ("" if s.checked else " †")
         entries.append((y(s.plateau), start, name, time_text(s.plateau), look))
-    for label, ms in paper.items():
-        entries.append((y(ms), (right, y(ms)), label, time_text(ms), None))
+    for label, both in paper.items():
+        middle = sum(map(y, both)) / 2
+        entries.append((middle, (right, middle), label, range_text(*both), None))
     places = spread([e[0] for e in entries], [LABEL_HEIGHT] * len(entries), y.end - 4,
                     y.start + 4)
     for place, (_, start, name, value, look) in zip(places, entries):

@@ -6,8 +6,8 @@ Files are kept, exchanged and edited, so nothing about them is taken for granted
 drawing code behind this may rely on positive, finite numbers and on every field being there.
 """
 
-import math
 import statistics
+import sys
 from dataclasses import dataclass, field
 
 WITHOUT = "-without-"
@@ -41,7 +41,7 @@ class Experiment:
     title: str
     size: object
     figure: str
-    paper: dict
+    paper: dict  # label -> (least ms, most ms)
     series: list
     left_out: dict
     trouble: list = field(default_factory=list)  # what of the file cannot be drawn, and why
@@ -82,6 +82,12 @@ def list_of(value):
     return value if isinstance(value, list) else []
 
 
+def range_of(value):
+    """The paper's figure as (least, most), which are the same where it gives one; or None."""
+    both = value if isinstance(value, list) and len(value) == 2 else [value, value]
+    return (float(min(both)), float(max(both))) if all(map(is_time, both)) else None
+
+
 def good_samples(given):
     found = []
     for s in list_of(given):
@@ -120,7 +126,8 @@ def experiment_from(given):
     given = dict_of(given)
     trouble = []
     series = [series_from(s, trouble) for s in list_of(given.get("series"))]
-    paper = {text_of(k): float(v) for k, v in dict_of(given.get("paper")).items() if is_time(v)}
+    paper = {text_of(k): range_of(v) for k, v in dict_of(given.get("paper")).items()
+             if range_of(v)}
     size = given.get("size")
     return Experiment(
         name=text_of(given.get("experiment")) or "experiment",
@@ -133,6 +140,7 @@ def experiment_from(given):
 
 
 TABLE_TIMES = ("best_ms", "median_ms", "first_ms", "time_to_plateau_ms", "issue_ms", "wait_ms")
+TABLE_COUNTS = ("kernels", "elements", "stored", "evaluations")
 
 
 def completed(given):
@@ -140,7 +148,7 @@ def completed(given):
     series = []
     for s in map(dict_of, list_of(dict_of(given).get("series"))):
         times = {k: s[k] if is_number(s.get(k)) else None for k in TABLE_TIMES}
-        counts = {k: s[k] if is_number(s.get(k)) else 0 for k in ("kernels", "elements")}
+        counts = {k: s[k] if is_number(s.get(k)) else 0 for k in TABLE_COUNTS}
         series.append({**times, **counts, "name": text_of(s.get("name")) or "(unnamed)",
                        "checked": bool(s.get("checked", True)),
                        "check": text_of(s.get("check")) or "no"})
@@ -148,4 +156,5 @@ def completed(given):
 
 
 def is_number(value):
-    return isinstance(value, (int, float)) and math.isfinite(value)
+    """Finite, and not a whole number beyond those that can be calculated with."""
+    return isinstance(value, (int, float)) and abs(value) <= sys.float_info.max

@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 from .build import Missing
+from .table import count
 
 SLICE_MS = 150  # a turn
 LONG_MS = 300  # a sample of a slow series takes fewer evaluations, to stay near this
@@ -40,6 +41,7 @@ class Running:
     def __init__(self, series, command, environment, size, times):
         self.series, self.size, self.times = series, size, times
         self.samples = []  # (elapsed ms at its end, ms per evaluation, issue ms, evaluations)
+        self.first_counters = (0, 0, 0)  # after the first of them
         self.elapsed = 0.0
         self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE,
@@ -68,6 +70,8 @@ class Running:
         total, issue = map(float, self.order(f"sample {times}"))
         self.elapsed += total
         self.samples.append((self.elapsed, total / times, issue / times, times))
+        if len(self.samples) == 1:
+            self.first_counters = self.counters()
 
     def turn(self, budget_ms):
         end = min(self.elapsed + SLICE_MS, budget_ms)
@@ -83,7 +87,9 @@ class Running:
         return numbers
 
     def counters(self):
-        return tuple(map(int, self.order("counters")))
+        """Kernels, elements and stored elements so far; a program may know less of them."""
+        known = [int(n) for n in self.order("counters")]
+        return tuple(known + [0] * (3 - len(known)))
 
     def stop(self):
         if self.process.poll() is None:
@@ -141,7 +147,7 @@ def facts(running, checked, note, counters):
     issue = statistics.median(s[2] for s in rest)
     return {
         "name": running.series.name,
-        "flags": " ".join(running.series.flags),
+        "flags": " ".join(running.series.flags + running.series.libraries),
         "best_ms": min(s[1] for s in rest),
         "median_ms": median,
         "plateau_ms": plateau(samples),
@@ -154,6 +160,7 @@ def facts(running, checked, note, counters):
         "check": note,
         "kernels": counters[0],
         "elements": counters[1],
+        "stored": counters[2],
         "samples": [[round(s[0], 4), round(s[1], 7)] for s in samples],
     }
 
@@ -165,8 +172,7 @@ def environment_for(series, caches):
     # MKL's threads are the ones that the rest of the program uses.
     found.setdefault("MKL_THREADING_LAYER", "GNU")
     if "VP_THREADS" in found:
-        found.setdefault("OMP_NUM_THREADS", found["VP_THREADS"])
-        found.setdefault("NUMBA_NUM_THREADS", found["VP_THREADS"])
+        found["OMP_NUM_THREADS"] = found["NUMBA_NUM_THREADS"] = found["VP_THREADS"]
     found["VP_CACHE"] = str(Path(caches) / series.name)
     for flag in series.flags:
         if flag.startswith("VP_"):
@@ -177,6 +183,11 @@ def environment_for(series, caches):
 
 def is_warm(series):
     return "CACHE=warm" in series.flags
+
+
+def expected_ms(series, seconds):
+    """How long measuring takes, with the processes that warm ones come after."""
+    return len(series) * seconds * 1000 + sum(map(is_warm, series)) * WARMING_MS
 
 
 class Group:
@@ -203,6 +214,7 @@ class Group:
                                         self.size, self.times()))
         except (Failed, Missing) as why:
             self.left_out[series.name] = str(why)
+            self.progress.step(series.name, self.budget)
 
     def leave_kernels(self, series):
         """A process of its own runs until its kernels are in the cache, for one after it."""
@@ -212,7 +224,9 @@ class Group:
                             environment_for(series, self.caches), self.size, self.times())
             try:
                 while first.elapsed < WARMING_MS:
+                    before = first.elapsed
                     first.turn(WARMING_MS)
+                    self.progress.step(f"before {series.name}", first.elapsed - before)
             finally:
                 first.stop()
         except (Failed, Missing) as why:
@@ -236,6 +250,7 @@ class Group:
             one.turn(self.budget)
         except Failed as why:
             self.leave_out(one, why)
+            self.progress.step(one.series.name, self.budget - before)
             return
         self.progress.step(one.series.name, min(one.elapsed, self.budget) - before)
 
@@ -268,28 +283,48 @@ def measure(experiment, size, series, builder, seconds, progress):
 
 
 def results_of(group, folder):
-    """Of all that have one to compare; who has none to show is left out."""
-    results = {}
-    for one in [one for one in group.running if one.series.valid]:
+    """The results of all that have one to compare, and what everybody has executed: asked for
+    first, because showing a result is work too. Who fails is left out."""
+    results, counters = {}, {}
+    for one in list(group.running):
         try:
-            results[one.series.name] = one.result(folder)
+            counters[one.series.name] = one.counters()
+            if one.series.valid:
+                results[one.series.name] = one.result(folder)
         except Failed as why:
             group.leave_out(one, why)
-    return results
+    return results, counters
+
+
+def skipped(experiment, size, series, counters, evaluations):
+    """What a series of ours has not executed and should have, or None: every evaluation goes
+    over all its elements, and stores all that the program stores."""
+    if series.kind != "vproc" or not experiment.least:
+        return None
+    least = experiment.least(series.program, size)
+    short = [f"{count(done / evaluations) if done else 0} {what} an evaluation, "
+             f"at least {count(wanted)} wanted"
+             for what, done, wanted in zip(("elements", "stored"), counters[1:], least)
+             if done < wanted * evaluations]
+    return "skipped work: " + "; ".join(short) if short else None
 
 
 def finish(group, experiment, folder):
     """Results are compared with those of vproc one instruction at a time, or, without it, of
     whoever comes first; bit for bit or within the experiment's tolerance."""
-    results = results_of(group, folder)
+    results, counters = results_of(group, folder)
     reference = results.get("vproc-sync") or next(iter(results.values()), None)
     found = []
     for one in group.running:
+        done = counters[one.series.name]
+        # Until the first sample is done the input is made, too, which would hide something.
+        since = [now - then for now, then in zip(done, one.first_counters)]
+        wrong = skipped(experiment, group.size, one.series, since,
+                        sum(s[3] for s in one.samples[1:]))
+        note = "not compared: its stores are in no order"
         if one.series.valid:
-            wrong = differs(results[one.series.name], reference, experiment.tolerance)
+            wrong = differs(results[one.series.name], reference, experiment.tolerance) or wrong
             note = wrong or "equal"
-        else:
-            wrong, note = None, "not compared: its stores are in no order"
         checked = one.series.valid and not wrong
-        found.append({**facts(one, checked, note, one.counters()), "is_wrong": bool(wrong)})
+        found.append({**facts(one, checked, note, done), "is_wrong": bool(wrong)})
     return found

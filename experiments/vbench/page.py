@@ -86,6 +86,8 @@ def machine_table(machine):
         row("memory", bytes_text(machine["memory"]))
     if is_number(machine.get("handover_ns")):
         row("hand-over between cores", f"{machine['handover_ns']:.0f} ns")
+    if is_number(machine.get("handover_end_ns")):
+        row("the same at the end", f"{machine['handover_end_ns']:.0f} ns")
     row("placement", text_of(machine.get("placement")).replace("note: ", ""))
     row("compiler of kernels", machine.get("compiler"))
     libraries = [text_of(machine.get(key)) for key in ("blas", "fftw")]

@@ -6,15 +6,18 @@ are shown as they are, and their figures go into the JSON file."""
 import os
 import re
 import subprocess
+import tempfile
 from pathlib import Path
 
 from .build import Missing
 
+# What it shows, its program and arguments, and about how many seconds it takes.
 PARTS = {
     "issue": ("what issuing an instruction costs", "bench-net",
-              ["tiny", "extend", "gate", "gate-chain", "chain"]),
-    "jit": ("how soon native code is there", "bench-jit", []),
-    "layouts": ("base and native kernels on one thread, against C, by layout", "bench-layouts", []),
+              ["tiny", "extend", "gate", "gate-chain", "chain"], 2),
+    "jit": ("how soon native code is there", "bench-jit", [], 20),
+    "layouts": ("base and native kernels on one thread, against C, by layout", "bench-layouts",
+                [], 12),
 }
 
 NET_LINE = re.compile(r"^(?P<what>.+?)\s+best\s+(?P<best>[\d.]+)\s+median\s+(?P<median>[\d.]+) (?P<unit>\S+)")
@@ -79,20 +82,36 @@ def environment(options, builder):
     return {**os.environ, "PATH": os.pathsep.join(filter(None, [str(folder), os.environ["PATH"]]))}
 
 
-def run(name, options, builder, progress):
-    title, program, arguments = PARTS[name]
-    progress.begin(name, 15000)
-    progress.step(program, 0)
-    path = builder.programs.parent / "bench" / program
+def program_of(name, builder):
+    return builder.programs.parent / "bench" / PARTS[name][1]
+
+
+def output_of(command, environment, progress):
+    """The status and the lines of a program, with the bar moving while it runs."""
+    with tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen(command, stdout=said, stderr=subprocess.DEVNULL,
+                                   env=environment)
+        try:
+            progress.follow(Path(command[0]).name, process)
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        said.seek(0)
+        return process.returncode, said.read().splitlines()
+
+
+def run(name, label, options, builder, progress):
+    title, program, arguments, seconds = PARTS[name]
+    progress.begin(label, seconds * 1000)
     one = {"experiment": name, "title": f"{name}: {title}", "size": None, "series": [],
            "left_out": {}, "lines": []}
     try:
-        done = subprocess.run([str(path), *arguments], capture_output=True, text=True,
-                              env=environment(options, builder))
-        one["lines"] = done.stdout.splitlines()
+        status, one["lines"] = output_of([str(program_of(name, builder)), *arguments],
+                                         environment(options, builder), progress)
         one.update(FIGURES[name](one["lines"]))
-        if done.returncode != 0:
-            one["left_out"][program] = f"ended with status {done.returncode}"
+        if status != 0:
+            one["left_out"][program] = f"ended with status {status}"
     except OSError:
         one["left_out"][program] = "is not installed; it is part of a build folder"
     progress.end()

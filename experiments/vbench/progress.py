@@ -5,7 +5,7 @@ line per experiment."""
 import sys
 import time
 
-WIDTH = 24
+BAR, LABEL, WHAT = 16, 19, 24  # together a line of a small terminal
 
 
 class Progress:
@@ -14,12 +14,10 @@ class Progress:
         self.live = stream.isatty()
         self.total = self.done = 0.0
         self.label = ""
-        self.began = time.monotonic()
 
     def begin(self, label, total_ms):
         """A new experiment of about so many milliseconds."""
         self.label, self.total, self.done = label, max(total_ms, 1.0), 0.0
-        self.began = time.monotonic()
         if not self.live:
             print(f"{label}: about {total_ms / 1000:.0f} s", file=self.stream, flush=True)
 
@@ -28,9 +26,24 @@ class Progress:
         if not self.live:
             return
         share = min(self.done / self.total, 1.0)
-        bar = "#" * int(share * WIDTH)
+        bar = "#" * int(share * BAR)
         left = (self.total - self.done) / 1000
-        self.write(f"{self.label:<10} [{bar:<{WIDTH}}] {what:<28} {max(left, 0):5.0f} s left")
+        when = f"{left:5.0f} s left" if left >= 0.5 else " nearly done"
+        self.write(f"{self.label:<{LABEL}} [{bar:<{BAR}}] {what[:WHAT]:<{WHAT}} {when}")
+
+    def reach(self, what, ms):
+        """So much is done in all."""
+        self.step(what, ms - self.done)
+
+    def follow(self, what, process):
+        """Until a process ends the bar moves with the clock: all that is known of its work is
+        about how long it takes."""
+        before = time.monotonic()
+        while process.poll() is None:
+            time.sleep(0.1)
+            now = time.monotonic()
+            self.step(what, (now - before) * 1e3)
+            before = now
 
     def tell(self, line):
         """A line that stays."""

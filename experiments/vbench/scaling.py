@@ -41,6 +41,13 @@ def medians(name, size, threads, options, builder, progress):
     return {one["name"]: (one["best_ms"], one["median_ms"]) for one in found}, left_out
 
 
+def left_out_lines(name, missing, counts):
+    """Each peer once with each reason; with the numbers of threads where it is not all."""
+    for (series, why), threads in missing.items():
+        where = "" if threads == counts else f", with {', '.join(map(str, threads))} threads"
+        yield f"{name}: left out: {series}{where}: {why}"
+
+
 def main():
     options = arguments()
     counts = [int(n) for n in options.threads.split(",")]
@@ -51,16 +58,18 @@ def main():
     for name, size in ROWS:
         if name not in options.experiments.split(","):
             continue
-        table = {}
+        table, missing = {}, {}
         for threads in counts:
             found, left_out = medians(name, size, threads, options, builder, progress)
             for series, (best, median) in found.items():
                 table.setdefault(series, {})[threads] = f"{median:.4g} ({best:.4g})"
+            for series, why in left_out.items():
+                missing.setdefault((series, why), []).append(threads)
         for series, cells in table.items():
             print(f"| {name} {size} | {series} | "
                   + " | ".join(cells.get(n, "-") for n in counts) + " |", flush=True)
-        for series, why in left_out.items():
-            progress.tell(f"{name}: left out: {series}: {why}")
+        for line in left_out_lines(name, missing, counts):
+            progress.tell(line)
     print("\nms per evaluation, median (best)")
 
 

@@ -22,7 +22,12 @@ def count(n):
     for factor, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if n >= factor:
             return f"{n / factor:.1f}{unit}"
-    return str(n)
+    return f"{n:.3g}"
+
+
+def each(s, what):
+    """How many of these an evaluation took."""
+    return count(s[what] / s["evaluations"]) if s["evaluations"] else "-"
 
 
 def rows_of(experiment):
@@ -31,12 +36,12 @@ def rows_of(experiment):
         ratio = f"{s['median_ms'] / ours:.2f}" if ours and s["median_ms"] else "-"
         yield (s["name"], quantity(s["best_ms"]), quantity(s["median_ms"]), ratio,
                quantity(s["first_ms"]), quantity(s["time_to_plateau_ms"]),
-               quantity(s["issue_ms"]), quantity(s["wait_ms"]), count(s["kernels"]),
-               count(s["elements"]), s["check"] if not s["checked"] else "yes")
+               quantity(s["issue_ms"]), quantity(s["wait_ms"]), each(s, "kernels"),
+               each(s, "elements"), each(s, "stored"), s["check"] if not s["checked"] else "yes")
 
 
 HEAD = ("series", "best", "median", "x vproc", "first", "plateau after", "issue", "wait",
-        "kernels", "elements", "checked")
+        "kernels/ev.", "elements/ev.", "stored/ev.", "checked")
 
 
 def aligned(rows):
@@ -49,8 +54,12 @@ def aligned(rows):
 
 
 def machine_lines(machine):
-    yield (f"{machine['cpu']}, {machine['cores']} cores, {machine['isa']}, "
-           f"hand-over between cores {machine['handover_ns']:.0f} ns")
+    threads = machine["threads"]
+    end = machine.get("handover_end_ns")
+    yield (f"{machine['cpu']}, {machine['cores']} cores, vproc on {threads} "
+           f"thread{'s' * (threads != 1)}, {machine['isa']}, "
+           f"hand-over between cores {machine['handover_ns']:.0f} ns"
+           + (f", at the end {end:.0f} ns" if end is not None else ""))
     if machine.get("placement"):
         yield machine["placement"]
     yield ", ".join(f"{name} {version}" for name, version in machine["versions"].items())

@@ -7,7 +7,7 @@ import math
 import re
 
 from . import svg
-from .figures import LONGEST, dict_of, is_time, list_of, text_of
+from .figures import LONGEST, dict_of, is_number, is_time, list_of, text_of
 from .naming import numbered
 from .scale import time_text
 
@@ -39,7 +39,7 @@ def usable(panel):
 
 def is_box(box, threads, instructions):
     return (isinstance(box, list) and len(box) == 4
-            and all(isinstance(v, (int, float)) and math.isfinite(v) for v in box)
+            and all(map(is_number, box))
             and 0 <= box[0] < threads and 0 <= box[3] < instructions
             and int(box[0]) == box[0] and int(box[3]) == box[3]
             and 0 <= box[1] <= box[2] <= LONGEST)
@@ -63,8 +63,8 @@ def draw(timeline):
     title = "F, who runs what when" + (f" (size {size})" if is_time(size) else "")
     picture = svg.Picture(WIDTH, height, title)
     picture.text(24, 26, title, size=15, font_weight="bold")
-    picture.text(24, 46, "Full colour: the first evaluation. Pale: the one after it, given in "
-                 "before the first was done.", size=12, fill=svg.FAINT)
+    picture.text(24, 46, "Full colour: the first evaluation. Pale: the one after it.", size=12,
+                 fill=svg.FAINT)
     picture.define("wait", '<pattern id="wait" width="5" height="5" '
                    'patternUnits="userSpaceOnUse"><path d="M0 5L5 0" stroke="#c4c4c4" '
                    'stroke-width="0.8"/></pattern>')
@@ -124,7 +124,8 @@ def draw_panel(picture, mode, panel, rows, names, colours, scale, top):
     def x(us):
         return LEFT + us * scale
 
-    picture.text(24, top + 14, TITLES[mode], size=13, font_weight="bold")
+    width = picture.text(24, top + 14, TITLES[mode], size=13, font_weight="bold")
+    picture.text(24 + width + 14, top + 14, second_evaluation(panel), size=12, fill=svg.FAINT)
     first_row = top + PANEL_HEAD
     bottom = first_row + len(rows) * ROW
     row_of = {thread: k for k, thread in enumerate(rows)}
@@ -140,8 +141,8 @@ def draw_panel(picture, mode, panel, rows, names, colours, scale, top):
     for box in sorted(panel["boxes"], key=lambda b: b[1] - b[2]):  # long ones below short ones
         draw_box(picture, panel, box, names, colours, x, first_row + row_of[box[0]] * ROW)
     for i in panel["instructions"]:
-        if is_time(i.get("issued_us")) or i.get("issued_us") == 0:
-            at = x(i["issued_us"])
+        if issued_at(panel, i) is not None:
+            at = x(issued_at(panel, i))
             picture.line(at, first_row + 1, at, first_row + 6, width=0.8)
     draw_marks(picture, panel, x, first_row, bottom)
 
@@ -165,12 +166,29 @@ def draw_box(picture, panel, box, names, colours, x, row_top):
     picture.end()
 
 
+def issued_at(panel, instruction):
+    """When it was given in, or None when the file does not say a time of this picture."""
+    at = instruction.get("issued_us")
+    return at if is_number(at) and 0 <= at <= panel["end"] else None
+
+
+def second_evaluation(panel):
+    """What is true of the one after the first, in words."""
+    issued = [issued_at(panel, i) for i in panel["instructions"] if i.get("evaluation") == 1]
+    issued = [at for at in issued if at is not None]
+    end = first_evaluation(panel)[1]
+    if end is None or not issued:
+        return ""
+    return ("The second evaluation is given in "
+            + ("before the first is done." if min(issued) < end else "when the first is done."))
+
+
 def first_evaluation(panel):
     """When its last instruction was given in, and when its last piece was done."""
     issued, end = [], []
     for k, i in enumerate(panel["instructions"]):
         if i.get("evaluation") == 0:
-            issued += [i["issued_us"]] if isinstance(i.get("issued_us"), (int, float)) else []
+            issued += [issued_at(panel, i)] if issued_at(panel, i) is not None else []
             end += [b[2] for b in panel["boxes"] if b[3] == k]
     return max(issued, default=None), max(end, default=None)
 
@@ -191,8 +209,8 @@ def draw_marks(picture, panel, x, top, bottom):
         shift = -9 if anchor == "end" else 9
         picture.text(at + shift, top - 5, f"End, {time_text(max(end / 1e3, 1e-6))}", size=11.5,
                      font_weight="bold", anchor=anchor)
-    if through is not None and math.isfinite(through):
-        at = x(max(through, 0))
+    if through is not None:
+        at = x(through)
         # Beside the other mark where the two coincide.
         off = -16 if end is not None and abs(at - x(end)) < 20 and through >= end else 0
         picture.line(at, top - 6, at, top + ROW, width=1)

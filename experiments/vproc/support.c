@@ -14,7 +14,8 @@ int64_t numbers_of(vp_array result, const double **numbers) {
     static double *kept;
     vp_scope s = vp_begin();
     /* Column order is C order of the transpose. */
-    vp_array flat = vp_let(vp_reshape(vp_cast(vp_transpose(result), VP_F64), vp_shape(-1)));
+    vp_array flat =
+        vp_let(vp_reshape(vp_cast(vp_transpose(result), VP_F64), vp_shape(-1)));
     const int64_t count = vp_size(flat);
     free(kept);
     kept = malloc(sizeof *kept * (size_t)(count > 0 ? count : 1));
@@ -27,9 +28,8 @@ int64_t numbers_of(vp_array result, const double **numbers) {
     return count;
 }
 
-void executed(uint64_t *kernels, uint64_t *elements) {
+void executed(work_done *done) {
     vp_stats stats;
     vp_get_stats(&stats);
-    *kernels = stats.kernels;
-    *elements = stats.elements;
+    *done = (work_done){stats.kernels, stats.elements, stats.stored};
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `vproc bench`: finds the experiments and hands over to the Python program that runs them.
- * In a build folder they are where the sources are; installed, in a folder of their own.
+ * In a build folder they are where the sources are; installed, in a folder of their own. It is
+ * started by its path and isolated (-I), without PYTHONPATH: what happens to be in the person's
+ * folder, such as a statistics.py, must not take the place of Python's own modules.
  */
 #define _GNU_SOURCE
 #include <limits.h>
@@ -33,7 +35,7 @@ static int find(const char *folder, const char **scripts, char *programs) {
 }
 
 int vp__cli_bench(int argc, char **argv) {
-    static char folder[PATH_MAX], file[PATH_MAX], programs[PATH_MAX];
+    static char folder[PATH_MAX], file[PATH_MAX], programs[PATH_MAX], start[PATH_MAX];
     const char *scripts;
     own_folder(folder, file);
     if (!find(folder, &scripts, programs)) {
@@ -41,16 +43,17 @@ int vp__cli_bench(int argc, char **argv) {
                 VP_EXPERIMENTS_SOURCE, VP_EXPERIMENTS_INSTALLED);
         return 1;
     }
+    snprintf(start, sizeof start, "%s/vbench/start.py", scripts);
     char **args = calloc((size_t)argc + 8, sizeof *args);
-    if (!args || setenv("PYTHONPATH", scripts, 1) != 0) {
+    if (!args) {
         fprintf(stderr, "vproc bench: no memory\n");
-        free(args);
         return 1;
     }
+    unsetenv("PYTHONPATH");
     int n = 0;
     args[n++] = (char *)"python3";
-    args[n++] = (char *)"-m";
-    args[n++] = (char *)"vbench";
+    args[n++] = (char *)"-I";
+    args[n++] = start;
     args[n++] = (char *)"--command";
     args[n++] = file;
     args[n++] = (char *)"--programs";

@@ -8,16 +8,21 @@ result is checked, and that every instruction was executed.
 """
 
 import ctypes
+import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments"))
-from vbench import build, catalogue, measure, parts, tracefile, where
+from vbench import __main__ as bench
+from vbench import build, catalogue, headline, machine, measure, parts, progress, scaling
+from vbench import tracefile, where
 from vbench.measure import differs
 
 BUILD = Path(sys.argv[1]).resolve()
@@ -33,9 +38,9 @@ def check(what, good, shown=""):
     print(f"FAILED: {what}\n{shown}")
 
 
-def vproc(*arguments, **environment):
+def vproc(*arguments, cwd=None, **environment):
     done = subprocess.run([str(BUILD / "vproc"), *arguments], capture_output=True, text=True,
-                          env={**os.environ, **environment}, timeout=300)
+                          env={**os.environ, **environment}, timeout=300, cwd=cwd)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -59,6 +64,9 @@ def check_mistakes():
         (("bench", "a1", "--work", "/dev/null"), "cannot be written"),
         (("bench", "--replot", "nothing.json"), "--svg"),
         (("bench", "a1", "--replot", "x.json", "--svg", "."), "it takes no experiments"),
+        (("bench", "--replot", "x.json", "--svg", ".", "--size", "5"), "it takes no --size"),
+        (("bench", "--replot", "x.json", "--svg", ".", "--peers", "all", "--ablate"),
+         "it takes no --peers, no --ablate"),
     ]
     for arguments, said in mistakes:
         status, out, err = vproc(*arguments)
@@ -125,7 +133,7 @@ def check_kernels():
 
 
 KEYS = {"name", "best_ms", "median_ms", "first_ms", "time_to_plateau_ms", "issue_ms", "wait_ms",
-        "samples", "checked", "kernels", "elements"}
+        "samples", "checked", "kernels", "elements", "stored"}
 
 
 def check_debug():
@@ -149,6 +157,9 @@ def check_catalogue():
         names = {s.name for s in experiment.series}
         wanted = {"vproc", "vproc-warm", "vproc-sync"} | STAGES
         check(f"{name}: its series", wanted <= names, str(sorted(names)))
+    loops = {s.name for s in catalogue.A2.series if s.program == "a2_loop"}
+    check("the loop's series", loops == {"vproc-loop", "vproc-loop-warm", "vproc-loop-sync"},
+          str(loops))
     wanted = {"fusion", "sizes", "renaming", "continuation", "stealing", "inline"}
     check("the mechanisms", wanted <= set(catalogue.MECHANISMS))
     status, out, err = vproc("info", VP_WITHOUT=",".join(catalogue.MECHANISMS))
@@ -164,8 +175,13 @@ def check_bench():
         check("a short run", status == 0, out + err)
         whole = json.loads(Path(file).read_text())
         check("its head", whole["experiment"] == "a2" and whole["machine"]["cores"] >= 1, out)
+        check("the hand-over, twice", whole["machine"]["handover_ns"] > 0
+              and whole["machine"]["handover_end_ns"] > 0 and ", at the end" in out, out)
+        check("a size that is not the paper's", whole["paper"] == {} and whole["figure"] == "")
+        check("its columns", "kernels/ev." in out and "stored/ev." in out, out)
         names = {s["name"] for s in whole["series"]}
-        wanted = {"vproc", "vproc-sync", "vproc-loop", "vproc-loop-sync"} | STAGES
+        wanted = {"vproc", "vproc-sync", "vproc-loop", "vproc-loop-warm",
+                  "vproc-loop-sync"} | STAGES
         wanted |= {f"{main}-without-{m}" for main in ("vproc", "vproc-loop")
                    for m in catalogue.MECHANISMS}
         check("its series", wanted <= names, str(sorted(names)))
@@ -203,6 +219,8 @@ def check_peers():
         check("a run with peers", status == 0 and "one size" in err + out, out + err)
         a1, a3 = json.loads(Path(file).read_text())["experiments"]
         check("the size of A1", a1["size"] == 507 and a3["size"] == 40, out)
+        check("the paper's figure", a1["figure"] == "Figure 4" and a3["figure"] == "")
+        check("how far it is", "a3 (2 of 2): about" in err, err)
         for one in (a1, a3):
             peers = {s["name"]: s["checked"] for s in one["series"]}
             check(f"{one['experiment']}: c is right", peers.get("c") is True, str(one["left_out"]))
@@ -248,17 +266,20 @@ def check_peers_without_program():
 class Silent:
     """A series that has measured, and dies when it is asked for its result."""
 
-    def __init__(self, name, numbers):
-        self.series = catalogue.Series(name, "vproc", "a1")
-        self.samples, self.numbers = [(1.0, 1.0, 0.5, 1)], numbers
+    def __init__(self, name, numbers, elements=507 * 10 * 5 * 17):
+        self.series = catalogue.Series(name, "vproc" if "vproc" in name else "c", "a1",
+                                       ("-O3",), libraries=("-lm",))
+        self.samples, self.numbers = [(1.0, 1.0, 0.5, 1), (2.0, 1.0, 0.5, 1)], numbers
+        self.first_counters, self.elements = (5, 10**6, 0), 10**6 + elements
 
     def result(self, folder):
+        self.elements += 10**9  # showing it is work, which must not count
         if self.numbers is None:
             raise measure.Failed("no memory")
         return self.numbers
 
     def counters(self):
-        return 0, 0
+        return 7, self.elements, 3
 
     def stop(self):
         pass
@@ -268,11 +289,157 @@ def check_late_failures():
     """One that fails at the end is left out, the others are not lost; what differs is said."""
     group = measure.Group(None, 1, 1, None, None, None)
     group.running = [Silent("vproc", [1.0]), Silent("vproc-sync", [1.0]), Silent("c", None),
-                     Silent("jax", [2.0])]
+                     Silent("jax", [2.0]), Silent("vproc-lazy", [1.0], 100)]
     found = measure.finish(group, catalogue.A1, "")
-    check("a late failure", [s["name"] for s in found] == ["vproc", "vproc-sync", "jax"]
+    check("a late failure", [s["name"] for s in found]
+          == ["vproc", "vproc-sync", "jax", "vproc-lazy"]
           and group.left_out == {"c": "no memory"}, str(found))
-    check("a wrong result", [s["is_wrong"] for s in found] == [False, False, True], str(found))
+    check("a wrong result", [s["is_wrong"] for s in found] == [False, False, True, True],
+          str(found))
+    check("skipped work is wrong", found[3]["checked"] is False and found[3]["check"]
+          == "skipped work: 100 elements an evaluation, at least 430.9k wanted",
+          found[3]["check"])
+    check("its counters", (found[0]["kernels"], found[0]["elements"], found[0]["stored"])
+          == (7, 1430950, 3), str(found[0]))
+    check("its libraries are among its flags", found[0]["flags"] == "-O3 -lm", str(found[0]))
+
+
+def check_skipped_work():
+    """The least that an evaluation of each program executes, and who falls short of it."""
+    least = {name: e.least(e.series[0].program, max(e.times))
+             for name, e in catalogue.EXPERIMENTS.items()}
+    check("the least work", least == {
+        "a1": (430950, 0), "a2": (2250000, 0), "a3": (2250000, 1125750),
+        "a4": (5 * 1203 * 1203 * 50, 5 * 51 * 1203), "fft": (5 * 4096**2, 0),
+        "tiny": (10, 0)}, str(least))
+    check("a loop stores", catalogue.A2.least("a2_loop", 200) == (40000, 200))
+    check("another size of A4", catalogue.A4.least("a4", 120) == (120 * 120 * 50, 120))
+    loop = next(s for s in catalogue.A2.series if s.name == "vproc-loop")
+    for counters, said in (((0, 400000, 2000), None), ((0, 399999, 2000), "elements"),
+                           ((0, 400000, 1999), "stored"), ((0, 400000, 0), "0 stored")):
+        found = measure.skipped(catalogue.A2, 200, loop, counters, 10)
+        check(f"{counters} in 10 evaluations", said in found if said else found is None, found)
+    peer = next(s for s in catalogue.A2.series if s.name == "c")
+    check("peers do not count", measure.skipped(catalogue.A2, 200, peer, (0, 0, 0), 1) is None)
+
+
+def check_what_shadows():
+    """Neither the person's folder nor PYTHONPATH takes the place of a module."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("statistics", "json", "vbench", "runpy"):
+            (Path(folder) / f"{name}.py").write_text("raise SystemExit('the wrong one')\n")
+        status, out, err = vproc("bench", "--help", cwd=folder, PYTHONPATH=folder)
+        check("modules in the folder", status == 0 and "EXPERIMENT" in out, out + err)
+        (Path(folder) / "nobodys.py").write_text("")
+        os.chdir(folder)
+        check("packages in the folder", not build.has_package(sys.executable, "nobodys"))
+        os.chdir(BUILD)
+
+
+def check_threads():
+    """The number that vproc really uses is shown, and given to the peers."""
+    with tempfile.TemporaryDirectory() as folder:
+        status, out, err = vproc("bench", "tiny", "--peers", "none", "--seconds", "0.01",
+                                 "--work", folder, VP_THREADS="banana")
+        check("a bad VP_THREADS", status == 0 and "VP_THREADS=banana is not" in err, out + err)
+        check("the threads of the table", re.search(r"vproc on \d+ thread", out), out)
+    before = os.environ.get("VP_THREADS")
+    os.environ.update(VP_THREADS="banana", OMP_NUM_THREADS="7")
+    machine.settle_threads({"threads": 2})
+    found = measure.environment_for(catalogue.A1.series[0], "")
+    check("the peers' threads", [found[k] for k in ("VP_THREADS", "OMP_NUM_THREADS",
+                                                   "NUMBA_NUM_THREADS")] == ["2"] * 3)
+    for name, value in (("VP_THREADS", before), ("OMP_NUM_THREADS", None)):
+        os.environ.pop(name)
+        if value is not None:
+            os.environ[name] = value
+
+
+def check_placement():
+    for first, last, said in ((100, 100, ""), (40, None, "at the beginning the"),
+                              (100, 40, "at the end the"),
+                              (40, 40, "at the beginning and at the end the")):
+        facts = {"handover_ns": first} | ({"handover_end_ns": last} if last else {})
+        found = machine.placement(facts)
+        check(f"hand-over of {first} and {last}", said in found and bool(said) == bool(found),
+              found)
+
+
+def check_stopping():
+    """Who is stopped says so, and leaves no empty file; a file that was there stays."""
+    with tempfile.TemporaryDirectory() as folder:
+        for before in (None, "{}"):
+            file = Path(folder) / "some.json"
+            if before:
+                file.write_text(before)
+            process = subprocess.Popen(
+                [str(BUILD / "vproc"), "bench", "tiny", "--peers", "none", "--seconds", "100",
+                 "--work", folder, "--json", str(file)], text=True,
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            process.stderr.readline()  # it says what it is about to measure
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=60)[1]
+            check("stopped", process.returncode == 1 and "stopped before anything" in said
+                  and "Traceback" not in said, said)
+            check("its file", file.read_text() == before if before else not file.exists())
+
+
+def check_plan():
+    """An installed copy has no programs for the parts, and does without unless asked."""
+    with tempfile.TemporaryDirectory() as folder:
+        builder, told = SimpleNamespace(programs=Path(folder) / "experiments"), []
+        options = SimpleNamespace(experiments=["a1", "a3", "jit"], size=None, is_everything=True)
+        plan = bench.planned(options, builder, told.append)
+        check("without the parts", [p[:2] for p in plan] == [("a1", 507), ("a3", 1500), ("a3", 200)]
+              and told == ["left out: jit: its program is part of a build folder, and not "
+                           "installed"], f"{plan} {told}")
+        options.is_everything = False
+        check("parts that were asked for",
+              bench.planned(options, builder, told.append)[-1] == ("jit", None, []))
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def check_progress():
+    """The bar moves while a program runs that says nothing, and its line fits a terminal."""
+    screen = Terminal()
+    bar = progress.Progress(screen)
+    bar.begin("layouts (14 of 14)", 1000)
+    bar.follow("bench-layouts", subprocess.Popen(["sleep", "0.7"]))
+    bar.step("vproc-loop-without-continuation", 2000)
+    lines = screen.getvalue().split("\r\033[K")[1:]
+    bars = [line.count("#") for line in lines]
+    check("a bar that moves", len(set(bars)) > 4 and bars == sorted(bars), str(lines))
+    check("a bar beyond its time", "nearly done" in lines[-1], lines[-1])
+    check("a line of a terminal", max(map(len, lines)) < 80, str(lines))
+    series = [s for s in catalogue.A2.series if s.name in ("vproc", "vproc-warm")]
+    check("warming is expected", measure.expected_ms(series, 2) == 4000 + measure.WARMING_MS)
+
+
+def check_tables_for_people():
+    """Tables in Markdown: what was left out with which threads, and the headline."""
+    missing = {("jax", "is not installed"): [1, 2], ("c", "no memory"): [2]}
+    check("left out of the scaling", list(scaling.left_out_lines("a1", missing, [1, 2])) == [
+        "a1: left out: jax: is not installed", "a1: left out: c, with 2 threads: no memory"])
+    check("times", [headline.time_text(ms) for ms in (0.0117, 0.99996, 1010.4, 34.01, 8.8e-5)]
+          == ["11.7 µs", "1 ms", "1010 ms", "34 ms", "88 ns"])
+    times = {"first_ms": 1.0, "time_to_plateau_ms": 2.0}
+    series = [{"name": "gfortran-O3", "median_ms": 0.19, "best_ms": 0.18, **times},
+              {"name": "vproc", "median_ms": 0.019, "best_ms": 0.024, **times},
+              {"name": "vproc-sync", "median_ms": 0.02, "best_ms": 0.02, "checked": False,
+               "is_wrong": True, "check": "differs", **times}]
+    one = {"experiment": "a1", "title": "", "size": 507, "series": series}
+    lines = list(headline.wanted_lines([one]))
+    check("what is met", lines[2] == "| A1 over gfortran -O3 | ≥ 8, 10 | **10.0** | 7.50 |"
+          and lines[3].endswith("| - | - |") and "| A1 -, A2 -," in lines[-1], str(lines))
+    lines = list(headline.table_lines(one))
+    check("the table of A1", lines[3:] == [
+        "| **vproc** | 24 µs | 19 µs | 1.00 | 1 ms | 2 ms |",
+        "| **vproc-sync** (differs) | 20 µs | 20 µs | 1.05 | 1 ms | 2 ms |",
+        "| gfortran-O3 | 180 µs | 190 µs | 10.00 | 1 ms | 2 ms |"], str(lines))
 
 
 def check_arithmetic():
@@ -314,5 +481,13 @@ check_peers()
 check_all_peers()
 check_peers_without_program()
 check_late_failures()
+check_skipped_work()
+check_what_shadows()
+check_threads()
+check_placement()
+check_stopping()
+check_plan()
+check_progress()
+check_tables_for_people()
 print(f"{passed} passed, {failed} failed")
 sys.exit(failed > 0)

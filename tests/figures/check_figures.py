@@ -146,6 +146,27 @@ def every_series_and_the_paper_have_a_label():
 
 
 @check
+def the_papers_ranges_are_bands():
+    given = {"experiment": "e", "paper": {"one": 3.0, "both": [2.0, 0.46], "odd": [1, 2, 3]},
+             "series": [{"name": "vproc", "samples": [[1.0, 1.0]]}]}
+    assert figures.experiment_from(given).paper == {"one": (3.0, 3.0), "both": (0.46, 2.0)}
+    text = drawn({}, [given])["e-curves.svg"]
+    assert text.count('fill-opacity="0.1"') == 1 and text.count("6 4") == 4, text
+    shown = " / ".join(words(t) for t in ElementTree.fromstring(text).iter(SVG + "text"))
+    assert "both 460 µs – 2.00 ms" in shown and "one 3.00 ms" in shown, shown
+
+
+@check
+def threads_say_when_the_second_evaluation_is_given_in():
+    shown = drawn({}, [small()["experiments"][2]])["fft-1024-threads.svg"]
+    assert "given in when the first is done" in shown
+    assert "given in before the first is done" in shown
+    one = small()["experiments"][2]
+    one["timeline"]["net"] = {**one["timeline"]["sync"]}
+    assert "before the first" not in drawn({}, [one])["fft-1024-threads.svg"]
+
+
+@check
 def replot_draws_from_the_command_line():
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "vbench", "--replot", str(HERE / "small.json"), "--svg",
@@ -159,6 +180,18 @@ def replot_draws_from_the_command_line():
             command[4] = str(bad)
             done = subprocess.run(command, cwd=EXPERIMENTS, capture_output=True, text=True)
             assert done.returncode == 1 and "cannot be drawn" in done.stderr, (text, done.stderr)
+            assert "Traceback" not in done.stderr
+        huge = 10**400
+        for change in (lambda w: w["machine"].update(handover_ns=huge),
+                       lambda w: w["experiments"][0]["series"][0].update(best_ms=huge),
+                       lambda w: w["experiments"][2]["timeline"]["net"].update(issued_us=huge),
+                       lambda w: w["experiments"][2]["timeline"]["net"]["boxes"][0].__setitem__(
+                           2, huge)):
+            whole = small()
+            change(whole)
+            bad.write_text(json.dumps(whole))
+            done = subprocess.run(command, cwd=EXPERIMENTS, capture_output=True, text=True)
+            assert done.returncode == 1 and "a number of 401 digits" in done.stderr, done.stderr
             assert "Traceback" not in done.stderr
 
 
@@ -193,6 +226,27 @@ def values_of_the_wrong_kind():
             drawn({}, [{"experiment": "e", "title": "t",
                         "series": [{"name": "vproc", "samples": [[1, 2], [3, 1]]}], key: wrong}])
         drawn({k: wrong for k in ("cpu", "caches", "versions", "memory", "handover_ns")}, [])
+
+
+@check
+def numbers_beyond_all_bounds():
+    """Also where they do not come from a file."""
+    huge, whole = 10**400, small()
+    one = whole["experiments"][2]
+    for s in one["series"]:
+        s.update({k: huge for k in s if k.endswith("_ms") or k in figures.TABLE_COUNTS})
+    for mode in ("sync", "net"):
+        panel = one["timeline"][mode]
+        panel.update(issued_us=huge, end_us=-huge)
+        panel["boxes"][0][1] = panel["boxes"][1][0] = panel["boxes"][2][3] = huge
+        panel["waits"] = [[0, huge, huge]]
+        for i in panel["instructions"][::2]:
+            i["issued_us"] = huge
+        for n in one["graph"][mode]["nodes"]:
+            n["bytes"] = huge
+    one["paper"] = {"p": huge, "q": [1.0, huge], "r": [2.0, 1.0]}
+    drawn({k: huge for k in ("cores", "threads", "memory", "handover_ns", "handover_end_ns")},
+          [one])
 
 
 @check
