@@ -74,6 +74,23 @@ VP_TEST(arange) {
     VP_CHECK_ERROR(vp_wait(vp_arange(VP_F64, 0, 0.0 / 0.0, 1)), VP_ERR_VALUE, "NaN");
 }
 
+/* As in NumPy the first two numbers must fit; what follows them wraps around. */
+VP_TEST(arange_within_its_type) {
+    VP_CHECK_ERROR(vp_wait(vp_arange(VP_I8, 200, 210, 1)), VP_ERR_VALUE,
+                   "arange: the number 200 does not fit int8");
+    VP_CHECK_ERROR(vp_wait(vp_arange(VP_U8, -3, 3, 1)), VP_ERR_VALUE,
+                   "-3 does not fit uint8");
+    VP_CHECK_ERROR(vp_wait(vp_arange(VP_I8, 0, 300, 200)), VP_ERR_VALUE, "200");
+    VP_CHECK_ERROR(vp_wait(vp_arange(VP_I8, 0.0, 300.0, 200.0)), VP_ERR_VALUE, "200");
+    VP_CHECK_ERROR(vp_wait(vp_arange(VP_I64, UINT64_MAX, UINT64_MAX - 3, -1)),
+                   VP_ERR_VALUE, "18446744073709551615 does not fit int64");
+    VP_CHECK_VALUES(vp_arange(VP_I8, 127, 128, 1), 127);
+    VP_CHECK_VALUES(vp_arange(VP_I8, 126, 129, 1), 126, 127, -128);
+    VP_CHECK_VALUES(vp_arange(VP_U8, 1, -2, -1), 1, 0, 255);
+    VP_CHECK_SHAPE(vp_arange(VP_I8, 300, 100, 1), 0);
+    VP_CHECK_VALUES(vp_arange(VP_F32, 200, 202, 1), 200, 201);
+}
+
 VP_TEST(arange_in_pieces) {
     enum { N = 300000 };
     vp_array a = vp_let(vp_arange(VP_I64, -5, N - 5, 1));

@@ -63,6 +63,9 @@ VP_TEST(single_numbers_are_converted) {
     VP_CHECK_ERROR(vp_item(vp__test_counting(3), &d), VP_ERR_SHAPE,
                    "item: an array of shape (3,) is not one number");
     VP_CHECK_ERROR(vp_item(vp__test_counting(0), &d), VP_ERR_SHAPE, "(0,)");
+    VP_CHECK_ERROR(vp_test(vp__test_counting(3), &b), VP_ERR_SHAPE,
+                   "test: an array of shape (3,) is not one number");
+    VP_CHECK_ERROR(vp_test(a, NULL), VP_ERR_VALUE, "test: the result is NULL");
     VP_CHECK_ERROR(vp_item(a, (double *)NULL), VP_ERR_VALUE, "NULL");
     VP_CHECK_ERROR(vp__item(VP_HERE, vp__in_array(a), (vp_dtype)99, &d), VP_ERR_TYPE,
                    "99");

@@ -92,8 +92,35 @@ VP_TEST(a_result_type_may_be_given) {
     VP_CHECK_TYPE(vp_sum(a, 0, VP_F32), VP_F32);
     VP_CHECK_VALUES(vp_mean(a, 0, VP_F64), 4000000000.0);
     VP_CHECK_TYPE(vp_mean(a, 0, VP_F32), VP_F32);
-    VP_CHECK_ERROR(vp_wait(vp_mean(a, 0, VP_I32)), VP_ERR_TYPE, "mean");
     VP_CHECK_ERROR(vp_wait(vp_sum(a, 0, (vp_dtype)77)), VP_ERR_TYPE, "77");
+}
+
+/* With the type given, sums are of that type and quotients are rounded to it, as in NumPy. */
+VP_TEST(means_and_variances_as_any_type) {
+    static const double values[] = {1, 2, 4, 7.75};
+    static const double _Complex turned[] = {1.0 + 2.0 * I, 3.0 * I, 4.0};
+    static const bool truth[] = {true, false};
+    vp_array x = vp_let(vp_from(VP_F64, vp_shape(4), values));
+    vp_array z = vp_let(vp_from(VP_C128, vp_shape(3), turned));
+    vp_array b = vp_let(vp_from(VP_BOOL, vp_shape(2), truth));
+    VP_CHECK_TYPE(vp_mean(x, 0, VP_I32), VP_I32);
+    VP_CHECK_VALUES(vp_mean(x, 0, VP_I32), 3);
+    VP_CHECK_VALUES(vp_var(x, 0, VP_I32), 7);
+    VP_CHECK_VALUES(vp_std(x, 0, VP_I8), 2);
+    VP_CHECK_TYPE(vp_std(x, 0, VP_I8), VP_I8);
+    VP_CHECK_VALUES(vp_mean(x, 0, VP_BOOL), 1);
+    VP_CHECK_COMPLEX(vp_var(x, 0, VP_C128), 6.66796875, 0);
+    VP_CHECK_TYPE(vp_std(x, 0, VP_C64), VP_C64);
+    VP_CHECK_TYPE(vp_var(z), VP_F64);
+    VP_CHECK_TYPE(vp_var(z, 0, VP_C128), VP_C128);
+    VP_CHECK_CLOSE(vp_var(z, 0, VP_F64), 1e-14, 65 / 9.0); /* from the mean's real part */
+    VP_CHECK_COMPLEX(vp_var(b, 0, VP_C128), 0.25, 0);
+    VP_CHECK_ERROR(vp_wait(vp_var(b, 0, VP_BOOL)), VP_ERR_TYPE, "var of bool");
+    /* A size that comes late. */
+    vp_array late = vp_let(vp_get(x, vp_gt(x, 1)));
+    VP_CHECK_VALUES(vp_mean(late, 0, VP_I64), 4);
+    VP_CHECK_VALUES(vp_var(late, 0, VP_I64), 6);
+    VP_CHECK_CLOSE(vp_var(late), 1e-15, 5.6805555555555555);
 }
 
 VP_TEST(mean_variance_deviation) {
@@ -135,6 +162,11 @@ VP_TEST(wrong_axes) {
     VP_CHECK_ERROR(vp_wait(vp_std(a, vp_axes(2, -1))), VP_ERR_INDEX, "twice");
     VP_CHECK_ERROR(vp_wait(vp_sum(1.0, 0)), VP_ERR_INDEX, "axis 0");
     VP_CHECK_ERROR(vp_wait(vp_sum(a, vp_axes(4294967296))), VP_ERR_INDEX, "sum");
+    VP_CHECK_ERROR(vp_wait(vp_sum(a, vp_axes_of(-5, NULL))), VP_ERR_INDEX,
+                   "sum: there cannot be -5 axes");
+    VP_CHECK_ERROR(vp_wait(vp_permute(a, vp_axes_of(-5, NULL))), VP_ERR_INDEX,
+                   "permute: there cannot be -5 axes");
+    VP_CHECK_VALUES(vp_sum(a, vp_axes_of(-1, NULL)), 276); /* that is VP_EVERY */
     VP_CHECK_ERROR(vp_wait(vp_cumsum(a, 3)), VP_ERR_INDEX, "cumsum: axis 3");
     VP_CHECK_ERROR(vp_wait(vp_sort(a, -4)), VP_ERR_INDEX, "sort: axis -4");
     VP_CHECK_ERROR(vp_wait(vp_argsort(2.0, 0)), VP_ERR_INDEX, "argsort");

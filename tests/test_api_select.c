@@ -136,6 +136,65 @@ VP_TEST(masks) {
     VP_CHECK_ERROR(vp_wait(vp_get(vp__test_counting(3), two)), VP_ERR_INDEX, "2 indices");
 }
 
+/* They select all of an array or nothing, along an axis of their own. */
+VP_TEST(masks_without_axes) {
+    vp_array a = cube(), late = vp_let(vp_find(vp_gt(vp__test_counting(3), 0)));
+    vp_array yes = vp_let(vp_full(VP_BOOL, vp_scalar_shape(), true)),
+             no = vp_let(vp_full(VP_BOOL, vp_scalar_shape(), false));
+    VP_CHECK_SHAPE(vp_get(a, yes), 1, 2, 3, 4);
+    VP_CHECK_SHAPE(vp_get(a, no), 0, 2, 3, 4);
+    VP_CHECK_SHAPE(vp_get(a, VP_ALL, yes), 2, 1, 3, 4);
+    VP_CHECK_SHAPE(vp_get(a, VP_ELLIPSIS, yes), 2, 3, 4, 1);
+    VP_CHECK_SHAPE(vp_get(a, 0, yes), 1, 3, 4);
+    VP_CHECK_SHAPE(vp_get(a, yes, VP_ALL, pair(0, 2)), 2, 2, 4);
+    VP_CHECK_VALUES(vp_get(a, 1, pair(0, 2), yes, 3), 15, 23);
+    VP_CHECK_SHAPE(vp_get(a, vp_all(vp_gt(late, 0))), 1, 2, 3, 4);
+    VP_CHECK_ERROR(vp_wait(vp_get(a, pair(0, 1), no)), VP_ERR_INDEX, "do not broadcast");
+    vp_array b = vp__test_counting(3);
+    vp_put(b, vp_at(no), 7.0);
+    VP_CHECK_VALUES(b, 0, 1, 2);
+    vp_put(b, vp_at(yes), 7.0);
+    VP_CHECK_VALUES(b, 7, 7, 7);
+}
+
+/* Out of bounds is out of bounds, also where nothing is selected. */
+VP_TEST(wrong_indices_beside_empty_ones) {
+    static const int64_t seven = 7;
+    vp_array a = vp_let(vp_zeros(VP_F64, vp_shape(3, 3)));
+    vp_array none = vp_let(vp_zeros(VP_I64, vp_shape(0)));
+    vp_array far = vp_let(vp_from(VP_I64, vp_scalar_shape(), &seven));
+    vp_array gone = vp_view(vp_broadcast(far, vp_shape(0)));
+    VP_CHECK_ERROR(vp_wait(vp_get(a, none, far)), VP_ERR_INDEX,
+                   "get: index 7 is out of bounds for axis 1 with size 3");
+    VP_CHECK_ERROR(vp_wait(vp_get(a, far, none)), VP_ERR_INDEX, "axis 0");
+    VP_CHECK_ERROR(vp_wait(vp_get(a, vp_lt(vp__test_counting(3), 0), far)), VP_ERR_INDEX,
+                   "get: index 7");
+    VP_CHECK_SHAPE(vp_get(a, none, none), 0);
+    VP_CHECK_SHAPE(vp_get(a, gone), 0, 3); /* holds no index */
+    VP_CHECK_SHAPE(vp_take(a, gone, 0), 0, 3);
+    VP_CHECK_SHAPE(vp_get(a, gone, none), 0);
+    vp_array late = vp_let(vp_find(vp_eq(vp__test_counting(8), 7))); /* {7} */
+    VP_CHECK_SHAPE(vp_get(a, vp_broadcast(late, vp_shape(0))), 0, 3);
+    VP_CHECK_ERROR(vp_wait(vp_get(a, none, late)), VP_ERR_INDEX, "get: index 7");
+    vp_put(a, vp_at(none, none), 1.0);
+    vp_put(a, vp_at(gone), 1.0);
+    VP_CHECK_OK(vp_wait(a));
+    vp_put(a, vp_at(none, far), 1.0);
+    VP_CHECK_ERROR(vp_wait(a), VP_ERR_INDEX,
+                   "put: index 7 is out of bounds for axis 1 with size 3");
+}
+
+VP_TEST(items_of_no_kind) {
+    vp_array a = cube();
+    vp_sel wrong[2] = {VP_ALL, VP_ALL};
+    wrong[1].kind = (vp__sel_kind)17;
+    VP_CHECK_ERROR(vp_wait(vp_get_at(a, vp_index_of(2, wrong))), VP_ERR_INDEX,
+                   "get: item 1 of the selection is of no kind");
+    vp_put(a, vp_index_of(2, wrong), 1);
+    VP_CHECK_ERROR(vp_wait(a), VP_ERR_INDEX, "put: item 1 of the selection");
+    vp_clear_error();
+}
+
 VP_TEST(indices_that_are_none) {
     vp_scope outer = vp_begin();
     vp_array a = vp__test_counting(3), i = pair(0, 3),

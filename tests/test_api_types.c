@@ -134,6 +134,21 @@ VP_TEST(comparisons_with_integers_beyond_the_type) {
     VP_CHECK_ERROR(vp_wait(vp_minimum(u, 256)), VP_ERR_VALUE, "256 does not fit uint8");
 }
 
+/* Logic asks numbers for their truth alone. */
+VP_TEST(logic_with_numbers_beyond_the_type) {
+    vp_array i = vp_let(vp_counter(VP_I8, vp_shape(2), 0, 1)),
+             f = vp_let(vp_cast(i, VP_F32));
+    VP_CHECK_VALUES(vp_logical_and(i, 300), 0, 1);
+    VP_CHECK_VALUES(vp_logical_and(UINT64_MAX, i), 0, 1);
+    VP_CHECK_VALUES(vp_logical_or(vp_cast(i, VP_U8), -1), 1, 1);
+    VP_CHECK_VALUES(vp_logical_xor(i, INT64_MIN), 1, 0);
+    VP_CHECK_VALUES(vp_logical_and(f, 1e-300), 0, 1);
+    VP_CHECK_VALUES(vp_logical_and(f, 1e-300 * I), 0, 1);
+    VP_CHECK_VALUES(vp_logical_or(f, 0.0), 0, 1);
+    VP_CHECK_VALUES(vp_logical_xor(UINT64_MAX, -1), 0);
+    VP_CHECK_TYPE(vp_logical_and(i, 300), VP_BOOL);
+}
+
 /* float64, in which they meet otherwise, takes neighbours for equal. */
 VP_TEST(comparisons_of_signed_with_unsigned) {
     static const uint64_t unsigneds[] = {0,

@@ -535,6 +535,10 @@ static void selection_init(selection *s, const vp__view *base) {
         int64_t size = base->dims[s->axis[i]];
         for (int64_t j = 0; j < count_of(&s->views[i]); j++)
             *(int64_t *)(void *)element(&s->views[i], j) = below(2 * size) - size;
+        /* One that is empty is one index, broadcast to nothing. */
+        static int64_t zero, strides[VP__MAXDIM];
+        if (count_of(&s->views[i]) == 0)
+            s->views[i] = (vp__view){&zero, s->views[i].dims, strides, nd, VP_I64};
     }
     int sub = 0;
     for (int i = 0; i <= base->ndim; i++) {
@@ -691,6 +695,8 @@ VP_TEST(nothing_can_be_taken_from_an_empty_axis) {
     VP_CHECK_EQ(bad, 0);
     one[0] = 0;
     VP_CHECK(vp__lib_check_index(&f, &base, &bad, &bad_axis));
+    step[0] = 0; /* an index that is repeated no times is one all the same */
+    VP_CHECK(!vp__lib_check_index(&f, &base, &bad, &bad_axis));
 }
 
 /* Small whole numbers, so that float products are exact in any order. */

@@ -297,13 +297,109 @@ VP_TEST(sums_keep_negative_zero) {
     VP_CHECK(sum == 0 && signbit(sum));
 }
 
-/* Ten million equal terms: pairwise sums stay within a few roundings. */
-VP_TEST(sums_are_accurate) {
-    const vp__reduce_kernel *k = &vp__kernels_get()->reduce[VP__OP_sum][VP_F32];
-    enum { N = 1 << 20 };
-    float *x = malloc(N * sizeof *x), sum;
-    for (int i = 0; i < N; i++) x[i] = 0.1f;
-    by_chunks(k, (char *)&sum, (const char *)x, 4, N, VP__REDUCE_CHUNK);
-    VP_CHECK_NEAR((double)sum, N * (double)0.1f, N * 0.1 * 4e-7);
-    free(x);
+/* --- accuracy --- */
+
+__extension__ typedef __int128 whole;
+enum { MOST_TERMS = 12000000, APART = 32 };
+
+/* Random terms that are whole multiples of a grid, so that errors of sums are known exactly:
+ * before[i] is what the first APART * i of them sum up to, in steps of the grid. */
+typedef struct {
+    double grid, *x;
+    float *single; /* the same terms, or NULL */
+    whole *before;
+} terms;
+
+static terms terms_new(bool single, bool mixed) {
+    terms t = {.grid = single ? 0x1p-24 : 0x1p-53,
+               .x = malloc(MOST_TERMS * sizeof(double)),
+               .single = single ? malloc(MOST_TERMS * sizeof(float)) : NULL,
+               .before = malloc((MOST_TERMS / APART + 1) * sizeof(whole))};
+    whole sum = 0;
+    for (int64_t i = 0; i < MOST_TERMS; i++) {
+        if (i % APART == 0) t.before[i / APART] = sum;
+        int64_t steps = (int64_t)(draw() >> (single ? 40 : 11));
+        if (mixed && draw() & 1) steps = -steps;
+        sum += steps;
+        t.x[i] = (double)steps * t.grid;
+        if (single) t.single[i] = (float)t.x[i];
+    }
+    t.before[MOST_TERMS / APART] = sum;
+    return t;
+}
+
+static void terms_free(terms *t) {
+    free(t->x);
+    free(t->single);
+    free(t->before);
+}
+
+static double rounded(double x, bool single) { return single ? (double)(float)x : x; }
+
+/* A sum in the manner of NumPy's: blocks of 128 by 8 accumulators, then pairs. Sums of two
+ * floats lose nothing by being doubles first. */
+static double numpy_sum(const double *x, int64_t n, bool single) {
+    if (n > 128) {
+        const int64_t half = n / 2 - n / 2 % 8;
+        const double left = numpy_sum(x, half, single);
+        return rounded(left + numpy_sum(x + half, n - half, single), single);
+    }
+    double r[8];
+    memcpy(r, x, sizeof r);
+    int64_t i = 8;
+    for (; i < n - n % 8; i += 8)
+        for (int k = 0; k < 8; k++) r[k] = rounded(r[k] + x[i + k], single);
+    for (int step = 1; step < 8; step *= 2)
+        for (int k = 0; k < 8; k += 2 * step) r[k] = rounded(r[k] + r[k + step], single);
+    for (; i < n; i++) r[0] = rounded(r[0] + x[i], single);
+    return r[0];
+}
+
+static double our_sum(const terms *t, int64_t at, int64_t n) {
+    const vp__reduce_kernel *sums = vp__kernels_get()->reduce[VP__OP_sum];
+    float single;
+    double sum;
+    if (!t->single) {
+        by_chunks(&sums[VP_F64], (char *)&sum, (const char *)(t->x + at), 8, n,
+                  VP__REDUCE_CHUNK);
+        return sum;
+    }
+    by_chunks(&sums[VP_F32], (char *)&single, (const char *)(t->single + at), 4, n,
+              VP__REDUCE_CHUNK);
+    return (double)single;
+}
+
+/* The RMS error of our sums over that of NumPy's, of n terms from anywhere. */
+static double error_ratio(const terms *t, int64_t n, int times) {
+    double ours = 0, numpys = 0;
+    for (int i = 0; i < times; i++) {
+        const int64_t at = (int64_t)(draw() % (uint64_t)((MOST_TERMS - n) / APART));
+        const whole exact = t->before[at + n / APART] - t->before[at];
+        const double sum = our_sum(t, at * APART, n);
+        const double other = numpy_sum(t->x + at * APART, n, t->single != NULL);
+        const double a = (double)((whole)(sum / t->grid) - exact);
+        const double b = (double)((whole)(other / t->grid) - exact);
+        ours += a * a;
+        numpys += b * b;
+    }
+    return sqrt(ours / numpys);
+}
+
+/* Terms from 0 to 1, and from -1 to 1. Of two sums that are equally good, the ratio is off 1
+ * by chance, about one in the root of the times. */
+static void check_accuracy(bool single, bool mixed) {
+    static const struct {
+        int n, times;
+    } runs[] = {{100000, 500}, {1000000, 200}, {10000000, 80}};
+    terms t = terms_new(single, mixed);
+    const bool slow = vp__test_slowdown() > 1;
+    for (int i = 0; i < (slow ? 1 : 3); i++) {
+        const double ratio = error_ratio(&t, runs[i].n, slow ? 200 : runs[i].times);
+        VP_CHECK(ratio <= 1.25);
+    }
+    terms_free(&t);
+}
+
+VP_TEST_TIMEOUT(sums_are_as_accurate_as_numpys, 60) {
+    for (int i = 0; i < 4; i++) check_accuracy(i & 1, i & 2);
 }

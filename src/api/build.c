@@ -504,9 +504,27 @@ static int settle_comparison(int op, vp__expr **args, const char *where) {
     return op;
 }
 
+static bool is_logical(int op) {
+    return op >= VP__OP_logical_and && op <= VP__OP_logical_xor;
+}
+static_assert(VP__OP_logical_xor - VP__OP_logical_and == 2, "the three stand together");
+
+/* Of a C number only its truth counts: as a value of the other's type, a large integer would
+ * be refused and a small fraction be 0. */
+static void settle_truth(vp__expr **args) {
+    for (int i = 0; i < 2; i++) {
+        if (vp__weak_of(args[i]) < 0) continue;
+        uint64_t truth = 0;
+        vp__kernels_get()->cast[args[i]->dtype][VP_BOOL](&truth, args[i]->value.u64, 1);
+        args[i]->value.u64[0] = truth;
+        args[i]->dtype = VP_BOOL;
+    }
+}
+
 vp__expr *vp__build_op(int op, const char *where, int nargs, vp__expr **args) {
     vp__expr *poison = vp__first_poison(nargs, args);
     if (poison) return poison;
+    if (is_logical(op)) settle_truth(args);
     if (is_comparison(op) &&
         (args[0]->dtype != args[1]->dtype || args[0]->kind == VP__EXPR_CONST)) {
         op = settle_comparison(op, args, where);
@@ -642,16 +660,26 @@ vp__error *vp__axis_check(int *axis, int ndim, const char *name, const char *whe
     return NULL;
 }
 
+vp__error *vp__axes_check(const vp_axes_t *axes, const char *name, const char *where) {
+    if (axes->count == VP__FROM_NULL)
+        return vp__error_new(VP_ERR_INDEX, where, "%s: the axes are NULL", name);
+    if (axes->count < -1 || axes->count > VP_MAXDIM)
+        return vp__error_new(VP_ERR_INDEX, where,
+                             "%s: there cannot be %d axes; name up to %d, or VP_EVERY",
+                             name, axes->count, VP_MAXDIM);
+    return NULL;
+}
+
 vp__error *vp__axes_bits(const vp_axes_t *axes, int ndim, const char *name,
                          const char *where, uint32_t *bits) {
-    if (axes && axes->count == VP__FROM_NULL)
-        return vp__error_new(VP_ERR_INDEX, where, "%s: the axes are NULL", name);
+    vp__error *wrong = axes ? vp__axes_check(axes, name, where) : NULL;
+    if (wrong) return wrong;
     if (!axes || axes->count < 0) {
         *bits = ndim == 32 ? ~0u : (1u << ndim) - 1;
         return NULL;
     }
     *bits = 0;
-    for (int i = 0; i < axes->count && i < VP_MAXDIM; i++) {
+    for (int i = 0; i < axes->count; i++) {
         int axis = axes->axis[i];
         vp__error *e = vp__axis_check(&axis, ndim, name, where);
         if (e) return e;

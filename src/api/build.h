@@ -64,6 +64,8 @@ vp__expr *vp__select_expr(vp__expr *e, const vp__viewop *op, const char *where);
 /* Turns axis numbers (NULL: every axis) into bits; an error for a wrong or repeated one. */
 vp__error *vp__axes_bits(const vp_axes_t *axes, int ndim, const char *name,
                          const char *where, uint32_t *bits);
+/* What is wrong with a list of axes whatever array it is for, or NULL. */
+vp__error *vp__axes_check(const vp_axes_t *axes, const char *name, const char *where);
 vp__error *vp__axis_check(int *axis, int ndim, const char *name, const char *where);
 
 uint32_t vp__scope_depth(void);

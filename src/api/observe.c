@@ -78,13 +78,14 @@ vp_status vp__read(const char *where, vp_operand x, void *memory, size_t bytes) 
     return VP_OK;
 }
 
-vp_status vp__item(const char *where, vp_operand x, vp_dtype type, void *out) {
-    VP__CALL;
+/* Converts the one element of x. */
+static vp_status read_number(const char *name, const char *where, vp_operand x,
+                             vp_dtype type, void *out) {
     if (!out)
-        return report(vp__error_new(VP_ERR_VALUE, where, "item: the result is NULL"));
+        return report(vp__error_new(VP_ERR_VALUE, where, "%s: the result is NULL", name));
     if (!vp__dtype_is_valid(type))
-        return report(vp__error_new(VP_ERR_TYPE, where, "item: %d is not an element type",
-                                    (int)type));
+        return report(vp__error_new(VP_ERR_TYPE, where, "%s: %d is not an element type",
+                                    name, (int)type));
     held h;
     vp_status status = hold(&h, x, where);
     if (status != VP_OK) return status;
@@ -92,12 +93,23 @@ vp_status vp__item(const char *where, vp_operand x, vp_dtype type, void *out) {
         char text[200];
         vp__shape_text(text, sizeof text, h.view.ndim, h.view.dims);
         let_go(&h);
-        return report(vp__error_new(
-            VP_ERR_SHAPE, where, "item: an array of shape %s is not one number", text));
+        return report(vp__error_new(VP_ERR_SHAPE, where,
+                                    "%s: an array of shape %s is not one number", name,
+                                    text));
     }
     vp__kernels_get()->cast[h.view.dtype][type](out, h.view.data, 1);
     let_go(&h);
     return VP_OK;
+}
+
+vp_status vp__item(const char *where, vp_operand x, vp_dtype type, void *out) {
+    VP__CALL;
+    return read_number("item", where, x, type, out);
+}
+
+vp_status vp__truth(const char *where, vp_operand x, bool *out) {
+    VP__CALL;
+    return read_number("test", where, x, VP_BOOL, out);
 }
 
 vp_status vp__map(const char *where, vp_operand x, vp_mapped *mapped) {

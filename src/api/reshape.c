@@ -84,10 +84,15 @@ static vp__viewop with_shape(vp__view_kind kind, const char *name,
     return op;
 }
 
-static vp__viewop with_axes(vp__view_kind kind, const char *name, const vp_axes_t *axes) {
+static vp_expr view_by_axes(vp_operand x, vp__view_kind kind, const char *name,
+                            const vp_axes_t *axes, const char *where) {
     vp__viewop op = {.kind = kind, .name = name, .count = axes->count};
-    for (int i = 0; i < axes->count && i < VP_MAXDIM; i++) op.u.axis[i] = axes->axis[i];
-    return op;
+    vp__expr *e = vp__operand_view(x, where);
+    vp__error *error =
+        e->kind == VP__EXPR_POISON ? NULL : vp__axes_check(axes, name, where);
+    if (error) return vp__give(vp__refuse(1, &e, where, error));
+    for (int i = 0; i < axes->count; i++) op.u.axis[i] = axes->axis[i];
+    return vp__give(view_expr(e, &op, where));
 }
 
 vp_expr vp__reshape(const char *where, vp_operand x, vp_shape_t shape) {
@@ -104,20 +109,17 @@ vp_expr vp__broadcast(const char *where, vp_operand x, vp_shape_t shape) {
 
 vp_expr vp__permute(const char *where, vp_operand x, vp_axes_t axes) {
     VP__CALL;
-    vp__viewop op = with_axes(VP__VIEW_PERMUTE, "permute", &axes);
-    return view_operand(x, &op, where);
+    return view_by_axes(x, VP__VIEW_PERMUTE, "permute", &axes, where);
 }
 
 vp_expr vp__squeeze(const char *where, vp_operand x, vp_axes_t axes) {
     VP__CALL;
-    vp__viewop op = with_axes(VP__VIEW_SQUEEZE, "squeeze", &axes);
-    return view_operand(x, &op, where);
+    return view_by_axes(x, VP__VIEW_SQUEEZE, "squeeze", &axes, where);
 }
 
 vp_expr vp__flip(const char *where, vp_operand x, vp_axes_t axes) {
     VP__CALL;
-    vp__viewop op = with_axes(VP__VIEW_FLIP, "flip", &axes);
-    return view_operand(x, &op, where);
+    return view_by_axes(x, VP__VIEW_FLIP, "flip", &axes, where);
 }
 
 static vp__expr *expand_expr(vp__expr *e, int axis, const char *name, const char *where) {
@@ -263,10 +265,11 @@ vp_expr vp__concatenate(const char *where, int axis, int count, const vp_operand
     for (int i = 0; i < count; i++) in[i] = vp__operand(xs[i], where);
     vp__expr *poison = vp__first_poison(count, in);
     if (poison) return vp__give(poison);
-    vp_dtype t = (vp_dtype)in[0]->dtype;
+    vp_dtype types[MOST_JOINED];
     bool late = false;
     vp__error *error = NULL;
-    for (int i = 0; i < count; i++) t = vp__dtype_promote(t, (vp_dtype)in[i]->dtype);
+    for (int i = 0; i < count; i++) types[i] = (vp_dtype)in[i]->dtype;
+    const vp_dtype t = vp__common_type(count, types);
     for (int i = 0; i < count; i++) {
         in[i] = vp__as_leaf(vp__build_cast(in[i], t, name, where));
         if (!error) error = check_joined(in[0], in[i], stack, name, where);

@@ -220,14 +220,14 @@ void vp__lib_scatter(const vp__view *base, const vp__view *in, const vp__fancy *
 }
 
 /* The first invalid index of one view in C order. Broadcast dimensions are looked at
- * once. */
+ * once, also where they are broadcast to nothing beside an empty view. */
 static bool check_one(const vp__view *index, int64_t dim, int64_t *bad) {
     vp__nest nest;
     vp__nest_init(&nest, index->ndim, index->dims);
-    if (vp__nest_is_empty(&nest)) return true;
     vp__nest_add(&nest, index->data, index->strides);
     for (int i = 0; i < nest.ndim; i++)
         if (nest.strides[0][i] == 0) nest.dims[i] = 1;
+    if (vp__nest_is_empty(&nest)) return true;
     vp__nest_merge(&nest);
     int last = nest.ndim - 1;
     int64_t cols = last >= 0 ? nest.dims[last] : 1;

@@ -41,17 +41,18 @@ int64_t vp__lib_count_true(const vp__view *mask);
 void vp__lib_list_true(int64_t *positions, const vp__view *mask, bool flat);
 
 /* Advanced indexing on views. The result of NumPy's rules is described by the caller as:
- * `index[i]` (i < nindex), int64 views all of the same dims (broadcast by zero strides),
- * select along base axis `axis[i]`; base has had its basic selections applied; the
- * remaining base axes are the subspace. Output dims are: the index dims placed at
- * position `at` among the subspace dims in order. gather reads base into out; scatter
- * writes in (same dims as gather's out, broadcast by zero strides, same dtype as base)
- * into base, in C order of the index so that the last of equal indices wins. Negative
- * indices count from the end. vp__lib_check_index looks at every index first and returns
- * false with the first bad value in *bad, the axis number in *bad_axis; gather and
- * scatter assume it passed. gather_at_once looks at indices itself, in the same pass: it
- * returns false where it finds a bad one, or where it cannot do that; out then holds
- * anything. */
+ * `index[i]` (i < nindex), int64 views all of the same dims (broadcast by zero strides,
+ * which an axis without elements of its own has not), select along base axis `axis[i]`;
+ * base has had its basic selections applied; the remaining base axes are the subspace.
+ * Output dims are: the index dims placed at position `at` among the subspace dims in
+ * order. gather reads base into out; scatter writes in (same dims as gather's out,
+ * broadcast by zero strides, same dtype as base) into base, in C order of the index so
+ * that the last of equal indices wins. Negative indices count from the end.
+ * vp__lib_check_index looks at every index first, also at those that are broadcast to
+ * nothing, and returns false with the first bad value in *bad, the axis number in
+ * *bad_axis; gather and scatter assume it passed. gather_at_once looks at indices itself,
+ * in the same pass: it returns false where it finds a bad one, or where it cannot do
+ * that; out then holds anything. */
 typedef struct {
     int nindex;
     const vp__view *index; /* nindex of them */

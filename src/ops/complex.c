@@ -154,20 +154,23 @@ static wide_C128 power_of(wide_C128 x, wide_C128 y) {
 static wide_C128 power_of(wide_C128 x, wide_C128 y) { return cpowl(x, y); }
 #endif
 
-/* x^n for n > 0, exact where x and the result are whole numbers. */
+/* The product as schools teach it and NumPy computes it: unlike C's it makes a NaN of two
+ * infinities that cancel. */
+static wide_C128 times(wide_C128 x, wide_C128 y) {
+    return __extension__ __builtin_complex(creall(x) * creall(y) - cimagl(x) * cimagl(y),
+                                           creall(x) * cimagl(y) + cimagl(x) * creall(y));
+}
+
+/* x^n for n > 0, exact where x and the result are whole numbers. The product begins with its
+ * first factor: times 1 + 0i, an infinity would become NaN. */
 static wide_C128 power_whole(wide_C128 x, int n) {
-    long double re = 1, im = 0, power_re = creall(x), power_im = cimagl(x);
-    for (;; n >>= 1) {
-        if (n & 1) {
-            const long double was = re;
-            re = re * power_re - im * power_im;
-            im = was * power_im + im * power_re;
-        }
-        if (n <= 1) return __extension__ __builtin_complex(re, im);
-        const long double was = power_re;
-        power_re = power_re * power_re - power_im * power_im;
-        power_im = 2 * was * power_im;
+    for (; !(n & 1); n >>= 1) x = times(x, x);
+    wide_C128 product = x;
+    while (n >>= 1) {
+        x = times(x, x);
+        if (n & 1) product = times(product, x);
     }
+    return product;
 }
 
 /* Smith's division: unlike C's it makes a NaN of one. */

@@ -65,20 +65,30 @@ static vp_dtype result_type(vp__result result, vp_dtype work) {
     return work;
 }
 
+static bool is_inexact(vp_dtype t) {
+    return vp__dtype[t].cls == VP__CLASS_F || vp__dtype[t].cls == VP__CLASS_C;
+}
+
+vp_dtype vp__common_type(int n, const vp_dtype *types) {
+    vp_dtype t = VP_BOOL; /* which becomes whatever it meets */
+    for (int i = 0; i < n; i++)
+        if (is_inexact(types[i])) t = vp__dtype_promote(t, types[i]);
+    for (int i = 0; i < n; i++) t = vp__dtype_promote(t, types[i]);
+    return t;
+}
+
 /* The one type n operands meet in: the strong ones among themselves, then the highest
  * kind of weak scalar. */
 static vp_dtype meet(const vp__optype *in, int n) {
-    vp_dtype t = VP_BOOL;
-    int weak = -1;
-    bool strong = false;
+    vp_dtype types[3] = {VP_BOOL};
+    int weak = -1, strong = 0;
     for (int i = 0; i < n; i++) {
-        if (in[i].weak >= 0) {
-            weak = in[i].weak > weak ? in[i].weak : weak;
-        } else {
-            t = strong ? vp__dtype_promote(t, in[i].dtype) : in[i].dtype;
-            strong = true;
-        }
+        if (in[i].weak < 0)
+            types[strong++] = in[i].dtype;
+        else if (in[i].weak > weak)
+            weak = in[i].weak;
     }
+    const vp_dtype t = vp__common_type(strong, types);
     if (weak < 0) return t;
     return strong ? vp__dtype_promote_weak(t, (vp__weak)weak)
                   : vp__dtype_of_weak((vp__weak)weak);

@@ -73,6 +73,10 @@ typedef struct {
     int8_t weak;    /* vp__weak of a C scalar, or -1 for a strong operand */
 } vp__optype;
 
+/* The type that arrays of these types have in common. Each integer type meets the fractions
+ * there are by itself, as in NumPy: int8 and uint16 need float64 together, but fit float32. */
+vp_dtype vp__common_type(int n, const vp_dtype *types);
+
 /* Finds the types of `op` on these operands: operand i must be cast to work[i] before the
  * kernel table entry for vp__op_key(op, work) runs, and the result has type *result.
  * Returns false when NumPy would refuse these types. */

@@ -287,6 +287,9 @@ def check_row(kernels, row, dtype, rng, count, worst):
             near = np.abs(true) > np.finfo(dtype).max / 16
             bad = (error > 2 * ULPS) | (~near & (np.isfinite(out) != np.isfinite(want)))
             bad &= keeps_digits(want, true)
+            if row.id == "power":  # NumPy multiplies infinities by 1 + 0j; see check_powers
+                whole = (args[1].imag == 0) & (args[1].real == np.rint(args[1].real))
+                bad &= np.isfinite(args[0]) | ~whole
         key = (row.id, str(dtype))
         finite = error[np.isfinite(error)]
         worst[key] = max(worst.get(key, 0), float(finite.max()))
@@ -320,6 +323,22 @@ def check_layout(kernels, row, args, out, count):
         kernels.run(row, copy, copy[i].view(out.dtype))
         same = (copy[i].view(raw) == out.view(raw)).all()
         count.check(same, f"{row.id} {args[-1].dtype}: wrong in place of operand {i}")
+
+
+def check_powers(kernels, count):
+    """Infinite bases to small whole powers: those that NumPy multiplies out from the first
+    factor on, and -1, which is the reciprocal."""
+    parts = [0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan]
+    row = kernels.rows["power"]
+    for dtype, power in itertools.product((np.complex64, np.complex128), (1, 2, 3, -1)):
+        x = np.array([complex(*z) for z in itertools.product(parts, parts)], dtype)
+        x = x[~np.isfinite(x)]
+        out = np.empty(x.size, dtype)
+        kernels.run(row, [x, np.full(x.size, power, dtype)], out)
+        want = np.power(x, dtype(power)) if power > 0 else np.reciprocal(x)
+        bad = ~same_bits(out, want)
+        count.check(not bad.any(), lambda: show(row, dtype.__name__, bad, [x], out, want) +
+                    f", to the power {power}")
 
 
 def check_casts(kernels, rng, count):
@@ -396,6 +415,8 @@ def main():
                 continue
             for dtype in DTYPES:
                 check_row(kernels, row, dtype, rng, count, worst)
+        if not options.rows:
+            check_powers(kernels, count)
         check_casts(kernels, rng, count)
         check_moves(kernels, rng, count)
         if options.ulp:

@@ -31,7 +31,9 @@ class View(ctypes.Structure):
     @classmethod
     def of(cls, array):
         numbers = ctypes.c_int64 * max(array.ndim, 1)
-        view = cls(array.ctypes.data, numbers(*array.shape), numbers(*array.strides),
+        # An empty array's strides mean nothing in NumPy; here 0 means repeated elements.
+        strides = array.strides if array.size else [array.itemsize] * array.ndim
+        view = cls(array.ctypes.data, numbers(*array.shape), numbers(*strides),
                    array.ndim, CODE[array.dtype])
         view.array = array
         return view
