@@ -42,6 +42,7 @@ demo: setup-demo all
 	@echo "The report with all figures: $(BUILD)/demo/report.html"
 
 bench: all
+	@tools/setup_numpy.sh $(BUILD)/numpy
 	@ninja -C $(BUILD) --quiet bench
 
 test: setup-test

@@ -458,7 +458,7 @@ VP_API vp_expr vp__full(const char *where, vp_dtype dtype, vp_shape_t shape, vp_
 #define vp_empty(dtype, shape) vp__empty(VP_HERE, dtype, shape)
 VP_API vp_expr vp__empty(const char *where, vp_dtype dtype, vp_shape_t shape);
 /* start, start + step, … below stop (above, for a negative step). Exact for integers as a type
- * of integers, otherwise computed in float64; so is vp_counter. */
+ * of integers (which must hold the first two), else computed in float64; so is vp_counter. */
 #define vp_arange(dtype, start, stop, step)                                                   \
     vp__arange(VP_HERE, dtype, VP__NUMBER(start), VP__NUMBER(stop), VP__NUMBER(step))
 VP_API vp_expr vp__arange(const char *where, vp_dtype dtype, vp_operand start,
@@ -483,10 +483,11 @@ VP_API vp_expr vp__from(const char *where, vp_dtype dtype, vp_shape_t shape,
                         const void *memory);
 /* The user's memory itself, not copied. strides: bytes per axis, or NULL for compact. It must
  * stay valid until `release` is called with context and memory (release may be NULL if it
- * outlives all use), once, at the end of a call of the thread that was the last to use it, or on
- * one of vproc's own. It may issue instructions and wait for them, but must return without
- * waiting for another release, and neither fork nor wait for a thread that does; its errors are
- * its own. vp_sync waits for it. Writable memory is written in place: stay off it until vp_sync.
+ * outlives all use), once, at the end of a call of the thread that was the last to use it or on
+ * one of vproc's own (with VP_THREADS=1 of any thread); never once the process has begun to
+ * exit. It may issue instructions and wait for them, but must return without waiting for another
+ * release, and neither fork nor wait for a thread that does; its errors are its own. vp_sync
+ * waits for it. Writable memory is written in place: stay off it until vp_sync.
  * If vp_borrow fails, the memory stays the caller's and release is not called; using the array
  * gives the error. */
 typedef enum { VP_READ_ONLY, VP_WRITABLE } vp_access;
@@ -922,7 +923,8 @@ extern "C" {
 VP_API vp_status vp__item(const char *where, vp_operand x, vp_dtype type, void *out);
 
 /* Whether the one element of x is nonzero. */
-#define vp_test(x, out) vp__item(VP_HERE, VP__IN(x), VP_BOOL, out)
+#define vp_test(x, out) vp__truth(VP_HERE, VP__IN(x), out)
+VP_API vp_status vp__truth(const char *where, vp_operand x, bool *out);
 
 /* Looks at the elements where they are: fills in data, dims and strides (in bytes). They
  * stay as they are until vp_unmap, whatever the program writes meanwhile. */
@@ -983,6 +985,7 @@ typedef struct {
     uint64_t late_sizes;   /* sizes that came out of running */
     uint64_t limit_waits;  /* times an issuer helped because a limit was reached */
     uint64_t kernels, elements; /* kernels run, and elements they went over */
+    uint64_t stored;       /* elements that puts have written */
     int64_t in_flight;     /* nodes issued and not finished */
     int64_t bytes_in_use, peak_bytes; /* of array memory */
     int threads;

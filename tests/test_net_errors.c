@@ -298,6 +298,39 @@ VP_TEST(a_late_value_that_does_not_fit_poisons_its_target) {
     VP_CHECK_OK(vp_sync());
 }
 
+/* Nobody looks at a selection without elements: the array that it was selected from shows it. */
+VP_TEST(a_value_that_does_not_fit_nothing_poisons_the_array) {
+    vp__test_threads(2);
+    vp_scope s = vp_begin();
+    vp_array seven = vp_let(vp_ones(VP_F64, vp_shape(7)));
+    VP_CHECK_OK(vp_sync());
+    for (int late = 0; late < 2; late++) {
+        vp__gate size, run;
+        vp_array a = vp_let(vp_zeros(VP_F64, vp_shape(4, 3)));
+        if (late)
+            vp_put(a, vp_at(vp_range(2, 2)), VP_GATED_SIZE(seven, &size, &run));
+        else
+            vp_put(a, vp_at(vp_range(2, 2)), seven);
+        vp_array row = vp_let(vp_get(a, 0)); /* it was issued after the mistake */
+        if (late) {
+            VP_CHECK_EQ(vp_error(), VP_OK);
+            vp__gate_open(&size);
+            vp__gate_open(&run);
+        }
+        VP_CHECK_ERROR(vp_wait(a), VP_ERR_SHAPE, "put: a value of shape (7,)");
+        VP_CHECK_ERROR(vp_wait(row), VP_ERR_SHAPE, "put: a value of shape (7,)");
+        vp_clear_error();
+        /* A good write of nothing mends nothing, one of everything does. */
+        vp_put(a, vp_at(vp_range(2, 2)), 1.0);
+        VP_CHECK_ERROR(vp_wait(a), VP_ERR_SHAPE, "put: a value of shape (7,)");
+        vp_clear_error();
+        vp_put(a, vp_at(VP_ALL), 1.0);
+        VP_CHECK_OK(vp_wait(a));
+        vp_drop(a);
+    }
+    vp_end(s);
+}
+
 /* Axes of length 1 that the target has not are dropped when they are known, and nobody waits
  * for that; others are a mistake. */
 VP_TEST(a_late_value_may_have_leading_axes_of_one) {

@@ -6,10 +6,14 @@
 # failure and reports it at the end.
 set -u
 
+# Programs that compare themselves with NumPy start `python3`, so the one that has it, perhaps
+# in the environment of tools/setup_numpy.sh, comes first for them too.
 python=
-for candidate in python3 /usr/bin/python3; do
+for folder in "${MESON_BUILD_ROOT:-.}/numpy/bin" "" /usr/bin; do
+    candidate=${folder:+$folder/}python3
     if "$candidate" -c 'import numpy' 2>/dev/null; then
         python=$candidate
+        PATH=${folder:+$folder:}$PATH
         break
     fi
 done

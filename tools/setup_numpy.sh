@@ -3,8 +3,9 @@
 #
 #   tools/setup_numpy.sh FOLDER
 #
-# Makes a virtual environment with NumPy 2 in FOLDER, unless Python has it already: the tests
-# compare with it, and NumPy 1 has other types for some results. Without one they go on.
+# Makes a virtual environment with NumPy 2 in FOLDER, unless Python has it already: tests and
+# benchmarks compare with it, and NumPy 1 has other types for some results. Without one they
+# go on.
 set -u
 folder=$1
 for python in python3 /usr/bin/python3 "$folder/bin/python"; do

@@ -2,7 +2,9 @@
  *
  * Making arrays: from nothing, from a rule, from the user's memory.
  */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/build.h"
@@ -181,7 +183,7 @@ vp_array vp__borrow(const char *where, vp_dtype dtype, vp_shape_t shape,
     /* The storage begins at the lowest address the strides reach. */
     vp__region r = vp__region_of(0, shape.ndim, shape.dims, strides, size);
     v.storage = vp__storage_borrow((char *)memory + r.lo, r.hi - r.lo,
-                                   access == VP_READ_ONLY, NULL, context);
+                                   access == VP_READ_ONLY, memory, context);
     if (!v.storage) {
         v.error = vp__error_new(VP_ERR_MEMORY, where, "out of memory for an array");
     } else {
@@ -256,6 +258,42 @@ static vp_dtype type_of_numbers(int n, const vp_operand *x) {
     return VP_I64;
 }
 
+/* A number without its fraction; one that is beyond all types of integers stays beyond. */
+static wide whole_of(double x) { return (wide)fmax(fmin(x, 0x1p100), -0x1p100); }
+
+/* Whether type t, one of integers, has this number. */
+static bool has_integer(vp_dtype t, wide x) {
+    const int bits = vp__dtype[t].size * 8;
+    const wide top = (wide)1 << (vp__dtype[t].cls == VP__CLASS_S ? bits - 1 : bits);
+    return x < top && x >= (vp__dtype[t].cls == VP__CLASS_S ? -top : 0);
+}
+
+static const char *number_text(char *text, size_t size, wide x) {
+    const wide distance = x < 0 ? -x : x;
+    if (distance > UINT64_MAX)
+        snprintf(text, size, "%.17g", (double)x);
+    else
+        snprintf(text, size, "%s%" PRIu64, x < 0 ? "-" : "", (uint64_t)distance);
+    return text;
+}
+
+/* A progression that does not fit its type of integers from the beginning; from the third
+ * number on it wraps around, as NumPy's. */
+static vp__error *check_range(vp_dtype t, int64_t count, vp_operand start,
+                              vp_operand step, const char *where) {
+    if (!holds_integers(t)) return NULL;
+    const bool exact = is_integer(start) && is_integer(step);
+    for (int i = 0; i < 2 && i < count; i++) {
+        const wide x = exact ? integer_of(start) + i * integer_of(step)
+                             : whole_of(real_of(start) + i * real_of(step));
+        if (has_integer(t, x)) continue;
+        char text[40];
+        return vp__error_new(VP_ERR_VALUE, where, "arange: the number %s does not fit %s",
+                             number_text(text, sizeof text, x), vp__dtype[t].name);
+    }
+    return NULL;
+}
+
 vp_expr vp__arange(const char *where, vp_dtype dtype, vp_operand start, vp_operand stop,
                    vp_operand step) {
     VP__CALL;
@@ -271,6 +309,7 @@ vp_expr vp__arange(const char *where, vp_dtype dtype, vp_operand start, vp_opera
             vp__error_new(VP_ERR_SHAPE, where, "arange: the result would be too large");
     if (dtype == VP_AUTO) dtype = type_of_numbers(3, (vp_operand[]){start, stop, step});
     if (!error) error = check("arange", dtype, &s, where);
+    if (!error) error = check_range(dtype, s.dims[0], start, step, where);
     if (error) return vp__give_error(error, where);
     vp__lib_params p = progression(dtype, start, step);
     return generate(&p, dtype, &s, "arange", where);

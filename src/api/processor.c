@@ -44,10 +44,11 @@ void vp_get_stats(vp_stats *out) {
         out->limit_waits += get(&c->limit_waits);
         out->kernels += get(&c->kernels);
         out->elements += get(&c->elements);
+        out->stored += get(&c->stored);
     }
     vp__pool_stat pool;
     vp__pool_stats(&pool);
-    out->in_flight = atomic_load_explicit(&vp__nodes_in_flight, memory_order_relaxed);
+    out->in_flight = vp__rounds_open(&vp__nodes_in_flight);
     out->bytes_in_use = pool.in_use - vp__recipe_bytes();
     out->peak_bytes = pool.peak_in_use;
     out->threads = vp__placeable;

@@ -22,7 +22,11 @@ static void free_items(selection *s) {
     s->p.nitems = 0;
 }
 
-/* How many axes of the array an item uses up; an index array's operand is resolved here. */
+static bool is_bare_mask(const vp__expr *array) {
+    return array->dtype == VP_BOOL && array->ndim == 0;
+}
+
+/* How many axes of the array an item uses up: none, if it is a mask without axes. */
 static int axes_used(const vp_sel *s, vp__expr *array) {
     switch (s->kind) {
     case VP__SEL_INDEX:
@@ -39,15 +43,32 @@ static vp__error *check_mask(const vp__expr *array, const int64_t *dims, const c
                              const char *where) {
     if (array->dtype != VP_BOOL) return NULL;
     int m = array->ndim;
-    if (m == 0)
-        return vp__error_new(VP_ERR_INDEX, where, "%s: a mask without axes cannot select",
-                             name);
     if (array->late || vp__shape_equal(m, array->dims, m, dims)) return NULL;
     char a[200], b[200];
     return vp__error_new(VP_ERR_INDEX, where,
                          "%s: a mask of shape %s does not fit axes of shape %s", name,
                          vp__shape_text(a, sizeof a, m, array->dims),
                          vp__shape_text(b, sizeof b, m, dims));
+}
+
+/* A mask without axes, as one of a new axis of length 1. */
+static vp__expr *with_axis(vp__expr *mask, const char *where) {
+    vp__as_sized_leaf(mask);
+    if (mask->kind != VP__EXPR_LEAF) return mask;
+    const int64_t dim = 1, stride = 0;
+    vp__expr *e = vp__expr_leaf(mask->storage, NULL, VP_BOOL, mask->offset, 1, &dim,
+                                &stride, false, where);
+    vp__expr_free(mask);
+    return e;
+}
+
+/* An index array as int64. A stride of 0 says that elements are repeated, which an empty one
+ * has none of. */
+static vp__expr *as_positions(vp__expr *array, const char *name, const char *where) {
+    vp__expr *e = vp__as_leaf(vp__build_cast(array, VP_I64, name, where));
+    if (e->kind == VP__EXPR_LEAF && !e->late && e->count == 0)
+        vp__layout_compact(e->ndim, e->dims, sizeof(int64_t), false, e->strides);
+    return e;
 }
 
 /* Turns an index array into what gathers take: int64, or positions for a mask. */
@@ -57,7 +78,7 @@ static void add_item(selection *s, vp__expr *array, int axis, const int64_t *dim
     s->p.item_axis[k] = axis;
     s->p.item_mask[k] = array->dtype == VP_BOOL ? array->ndim : 0;
     if (array->dtype != VP_BOOL) {
-        s->item[k] = vp__as_leaf(vp__build_cast(array, VP_I64, name, where));
+        s->item[k] = as_positions(array, name, where);
         return;
     }
     vp__lib_params p = {.kind = VP__LIB_NONZERO, .nfit = array->ndim, .selects = name};
@@ -78,23 +99,21 @@ static vp__viewop plain_items(const vp_index *index) {
 static vp__error *select_from(selection *s, const vp_index *index, vp__expr **array,
                               const vp__layout *from, int size, const char *name,
                               const char *where) {
-    /* For the view a mask of m axes is m whole axes. */
+    /* For the view a mask of m axes is m whole axes, and one without axes is a new one. */
     vp__viewop op = {.kind = VP__VIEW_SELECT};
     int used = 0, axis = 0, first = -1, last = -1, advanced = 0;
     for (int i = 0; i < index->count; i++) used += axes_used(&index->item[i], array[i]);
     for (int i = 0; i < index->count; i++) {
-        int axes = index->item[i].kind == VP__SEL_ARRAY
-                       ? axes_used(&index->item[i], array[i])
-                       : 1;
+        vp_sel item = index->item[i];
+        int axes = 1;
+        if (item.kind == VP__SEL_ARRAY) {
+            item.kind = is_bare_mask(array[i]) ? VP__SEL_NEWAXIS : VP__SEL_ALL;
+            if (item.kind == VP__SEL_ALL) axes = axes_used(&index->item[i], array[i]);
+        }
         if (op.count + axes > 16)
             return vp__error_new(VP_ERR_INDEX, where,
                                  "%s: a selection has at most 16 items", name);
-        for (int k = 0; k < axes; k++) {
-            op.u.item[op.count] = index->item[i];
-            if (index->item[i].kind == VP__SEL_ARRAY)
-                op.u.item[op.count].kind = VP__SEL_ALL;
-            op.count++;
-        }
+        for (int k = 0; k < axes; k++) op.u.item[op.count++] = item;
     }
     s->layout = *from;
     bool copy;
@@ -124,11 +143,17 @@ static vp__error *select_from(selection *s, const vp_index *index, vp__expr **ar
             if (s->p.nitems == VP__FANCY_ITEMS)
                 return vp__error_new(VP_ERR_INDEX, where, "%s: more than %d index arrays",
                                      name, VP__FANCY_ITEMS);
+            static const int64_t one = 1;
             vp__expr *a = array[i];
-            error = check_mask(a, from->dims + axis, name, where);
+            const bool bare = is_bare_mask(a);
+            if (!bare) error = check_mask(a, from->dims + axis, name, where);
             if (error) return error;
             array[i] = NULL;
-            add_item(s, a, result, from->dims + axis, name, where);
+            if (bare)
+                add_item(s, with_axis(a, where), result, &one, name, where);
+            else
+                add_item(s, a, result, from->dims + axis, name, where);
+            result += bare;
         }
         axis += axes;
         if (item->kind != VP__SEL_INDEX)
@@ -152,8 +177,13 @@ static vp__error *resolve_arrays(const vp_index *index, vp__expr **array,
                              "%s: a selection has at most 16 items, not %lld", name,
                              (long long)index->count);
     for (int i = 0; i < index->count; i++) {
-        if (index->item[i].kind != VP__SEL_ARRAY) continue;
         const vp_sel *item = &index->item[i];
+        if ((unsigned)item->kind > VP__SEL_ARRAY && !error)
+            error = vp__error_new(VP_ERR_INDEX, where,
+                                  "%s: item %d of the selection is of no kind there is "
+                                  "(an uninitialised vp_sel?)",
+                                  name, i);
+        if (item->kind != VP__SEL_ARRAY) continue;
         const vp__in_kind kind = item->is_expr ? VP__IN_EXPR : VP__IN_ARRAY;
         const vp_operand x = vp__in_bits(kind, (uint64_t)item->start);
         array[i] = vp__as_leaf(vp__operand(x, where));
@@ -216,12 +246,13 @@ static vp__expr *gather(vp__expr *base, selection *s, const char *name,
     return vp__value_expr(&v, where);
 }
 
-/* Whether a selection needs no index arrays. */
+/* Whether a selection needs no index arrays, and nothing is wrong with its items. */
 static bool is_plain(const vp_index *index) {
     if (index->count < 0 || index->count > 16 || (index->count && !index->item))
         return false;
     bool plain = true;
-    for (int i = 0; i < index->count; i++) plain &= index->item[i].kind != VP__SEL_ARRAY;
+    for (int i = 0; i < index->count; i++)
+        plain &= (unsigned)index->item[i].kind < VP__SEL_ARRAY;
     return plain;
 }
 
@@ -280,7 +311,7 @@ vp_expr vp__take(const char *where, vp_operand x, vp_operand positions, int axis
                               vp__dtype[in[1]->dtype].name);
     if (error) return vp__give(vp__refuse(2, in, where, error));
     selection s = {.p.nitems = 1};
-    s.item[0] = vp__as_leaf(vp__build_cast(in[1], VP_I64, "take", where));
+    s.item[0] = as_positions(in[1], "take", where);
     s.p.item_axis[0] = axis;
     s.p.at = axis;
     return vp__give(gather(in[0], &s, "take", where));
@@ -448,8 +479,9 @@ static vp__error *put_by_arrays(const char *where, vp__buffer *buffer, vp_dtype 
         s.layout = *whole;
         free_items(&s);
     }
-    vp__target t = {buffer,          dtype,         s.layout.ndim,
-                    s.layout.offset, s.layout.dims, s.layout.strides};
+    vp__target t = {
+        buffer,           dtype, s.layout.ndim, s.layout.offset, s.layout.dims,
+        s.layout.strides, whole};
     if (!scatters) return vp__put(&t, value, where);
     vp__expr *in[1 + VP__FANCY_ITEMS];
     int count = s.p.nitems;
@@ -481,8 +513,9 @@ static vp__error *put_plain(const char *where, vp__buffer *buffer, vp_dtype dtyp
         error = fit_value(&value, dtype, &l, where);
     }
     if (error) value = poisoned(value, error, where);
-    vp__target t = {buffer,          dtype,         written->ndim,
-                    written->offset, written->dims, written->strides};
+    vp__target t = {
+        buffer,           dtype, written->ndim, written->offset, written->dims,
+        written->strides, whole};
     return vp__put(&t, value, where);
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "array/pool.h"
 #include "trace/trace.h"
@@ -76,30 +77,31 @@ vp__storage *vp__storage_like(vp__storage *old) {
     return s;
 }
 
-vp__storage *vp__storage_borrow(void *memory, int64_t bytes, bool read_only,
-                                void (*release)(void *, void *), void *context) {
+vp__storage *vp__storage_borrow(void *memory, int64_t bytes, bool read_only, void *given,
+                                void *context) {
     vp__storage *s = vp__pool_alloc(RECORD);
     if (!s) return NULL;
     storage_init(s, bytes);
     s->inline_data = false;
     s->borrowed = true;
     s->read_only = read_only;
-    s->release = release;
+    s->given = given;
     s->release_context = context;
     atomic_init(&s->host, memory);
     return s;
 }
 
-_Atomic int vp__storages_owed;
-static _Atomic(vp__storage *)
-    left; /* by devices: a stack, pushed to and emptied at once */
+vp__rounds vp__storages_owed;
+/* By threads that have no time for it: a stack, pushed to and emptied at once, so that there
+ * is no ABA (R. K. Treiber, 1986). */
+static _Atomic(vp__storage *) left;
 static _Thread_local vp__storage *released; /* by this thread */
 static _Thread_local bool giving;           /* within a `release` */
+/* Threads that fork, and threads within a `release`: each says so before it looks at the other
+ * (Dekker's pattern, so both are seq_cst). */
+static _Atomic int held, running;
 
-bool vp__storages_wait(void) {
-    /* acquire pairs with the release below: after vp_sync the user sees what `release` did. */
-    return atomic_load_explicit(&vp__storages_owed, memory_order_acquire) > 0 && !giving;
-}
+bool vp__storages_is_giving(void) { return giving; }
 
 bool vp__storages_leave(void) {
     vp__storage *first = released, *last = first;
@@ -119,39 +121,71 @@ bool vp__storages_are_left(void) {
     return atomic_load_explicit(&left, memory_order_seq_cst) != NULL;
 }
 
+static bool begin_release(void) {
+    atomic_fetch_add_explicit(&running, 1, memory_order_seq_cst);
+    if (!atomic_load_explicit(&held, memory_order_seq_cst)) return true;
+    atomic_fetch_sub_explicit(&running, 1, memory_order_relaxed);
+    return false;
+}
+
 static void give_back(vp__storage *s) {
-    void *memory = atomic_load_explicit(&s->host, memory_order_relaxed);
     void (*release)(void *, void *) = s->release;
-    void *context = s->release_context;
+    void *context = s->release_context, *given = s->given;
+    const uint8_t owed = s->owed;
     vp__pool_free(s, RECORD);
     /* What the caller has to hear of is not what goes wrong there. */
     vp__error *error = vp__error_take();
-    release(context, memory);
+    release(context, given);
     vp__error_put_back(error);
-    atomic_fetch_sub_explicit(&vp__storages_owed, 1, memory_order_release);
+    vp__rounds_end(&vp__storages_owed, owed);
+    atomic_fetch_sub_explicit(&running, 1, memory_order_release); /* for who holds */
 }
 
-void vp__storages_give_back(void) {
+void vp__storages_give_back(bool all) {
     if (giving) return; /* whoever called it does the rest */
     giving = true;
     do {
         for (vp__storage *s; (s = released);) {
+            if (!begin_release()) { /* a fork comes: after it */
+                vp__storages_leave();
+                giving = false;
+                return;
+            }
             released = s->next_released;
             give_back(s);
         }
         /* relaxed, as a hint; acquire pairs with the release of the push. */
-        if (atomic_load_explicit(&left, memory_order_relaxed))
+        if (all && atomic_load_explicit(&left, memory_order_relaxed))
             released = atomic_exchange_explicit(&left, NULL, memory_order_acquire);
     } while (released);
     giving = false;
 }
 
+void vp__storages_hold(void) {
+    atomic_fetch_add_explicit(&held, 1, memory_order_seq_cst);
+    const struct timespec pause = {0, 20000};
+    while (atomic_load_explicit(&running, memory_order_seq_cst) > 0)
+        nanosleep(&pause, NULL);
+}
+
+void vp__storages_let_go(void) {
+    atomic_fetch_sub_explicit(&held, 1, memory_order_release);
+}
+
+/* relaxed: the child has one thread. */
+static void count_owed(const vp__storage *s) {
+    for (; s; s = s->next_released)
+        atomic_fetch_add_explicit(&vp__storages_owed.open[s->owed], 1,
+                                  memory_order_relaxed);
+}
+
 void vp__storages_forget(void) {
-    int owed = 0; /* relaxed: the child has one thread */
-    for (const vp__storage *s = atomic_load_explicit(&left, memory_order_relaxed); s;
-         s = s->next_released)
-        owed++;
-    atomic_store_explicit(&vp__storages_owed, owed, memory_order_relaxed);
+    for (int i = 0; i < 2; i++)
+        atomic_store_explicit(&vp__storages_owed.open[i], 0, memory_order_relaxed);
+    count_owed(atomic_load_explicit(&left, memory_order_relaxed));
+    count_owed(released);
+    /* Others that were about to fork do not any more. */
+    atomic_store_explicit(&held, 1, memory_order_relaxed);
 }
 
 static void storage_free(vp__storage *s) {
@@ -167,8 +201,8 @@ static void storage_free(vp__storage *s) {
     if (remote) remote->destroy(remote);
     char *host = atomic_load_explicit(&s->host, memory_order_relaxed);
     if (s->borrowed && s->release) {
-        /* relaxed: the end of the node that used it last releases it to vp_sync. */
-        atomic_fetch_add_explicit(&vp__storages_owed, 1, memory_order_relaxed);
+        /* The end of the node that used it last comes after, and vp_sync waits for that. */
+        s->owed = vp__rounds_begin(&vp__storages_owed);
         s->next_released = released;
         released = s;
         return;

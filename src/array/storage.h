@@ -18,6 +18,7 @@
 #include "array/access.h"
 #include "array/view.h"
 #include "base/error.h"
+#include "base/rounds.h"
 #include "base/spin.h"
 
 /* What a storage knows of its contents beyond the host's memory; the net has the rest. */
@@ -61,13 +62,14 @@ typedef struct vp__storage {
     _Atomic(vp__poison *) poison;
     union {
         vp__late *late;
-        struct vp__storage
-            *next_released; /* of borrowed memory that nobody uses any more */
+        struct vp__storage *next_released; /* of borrowed memory that nobody uses */
     };
     void (*release)(void *context, void *memory); /* of borrowed memory; may be NULL */
     void *release_context;
     _Atomic(vp__remote *) remote; /* NULL: only the host ever had the contents */
     vp__log log;
+    void *given;  /* of borrowed memory: what `release` is called with */
+    uint8_t owed; /* likewise: the round of vp__storages_owed */
 } vp__storage;
 
 enum { VP__CAPTURE_SHIFT = 32 };
@@ -77,32 +79,35 @@ enum { VP__CAPTURE_SHIFT = 32 };
 vp__storage *vp__storage_new(int64_t bytes);
 /* One of the same size, and with the same late dims, as another whose size is known. */
 vp__storage *vp__storage_like(vp__storage *s);
-/* Around the user's memory; `release` (or nothing) is called when the last use is over. */
-vp__storage *vp__storage_borrow(void *memory, int64_t bytes, bool read_only,
-                                void (*release)(void *, void *), void *context);
+/* Around the user's memory, which begins at `memory`, the lowest address in use; `release` (or
+ * nothing) is called with what the user gave when the last use is over. */
+vp__storage *vp__storage_borrow(void *memory, int64_t bytes, bool read_only, void *given,
+                                void *context);
 void vp__storage_release(vp__storage *s);
 
 /* Borrowed memory that the calling thread was the last to use is given back when the thread
  * has nothing in hand: no lock, no node, no instruction, no wait. Then the user's code may do
- * anything. Owed: how many there are on all threads. relaxed: a thread sees its own. */
-extern _Atomic int vp__storages_owed;
+ * anything. Owed: how much there is on all threads, until its `release` has returned. */
+extern vp__rounds vp__storages_owed;
 static inline bool vp__storages_are_owed(void) {
-    return __builtin_expect(
-        atomic_load_explicit(&vp__storages_owed, memory_order_relaxed) > 0, 0);
+    return __builtin_expect(vp__rounds_open(&vp__storages_owed) > 0, 0);
 }
-void vp__storages_give_back(void);
+/* Those of the calling thread, and with `all` those that were left. */
+void vp__storages_give_back(bool all);
+/* Whether the calling thread is within a `release`. */
+bool vp__storages_is_giving(void);
 
-/* Leaves those of the calling thread to the next one with nothing in hand, if there are any:
- * of a device's own thread, which must not wait, and of one that ends. */
+/* Leaves those of the calling thread to others, if there are any: of a device's own thread,
+ * which must not wait, of one that ends, and of a worker that stops. */
 bool vp__storages_leave(void);
 bool vp__storages_are_left(void);
 
-/* In the child of a fork: those of threads that are gone are forgotten. */
+/* Around a fork, before anybody is stopped for it, since a `release` may wait for others: waits
+ * for those that run and lets none begin. */
+void vp__storages_hold(void);
+void vp__storages_let_go(void);
+/* In the child: those of threads that are gone are forgotten. */
 void vp__storages_forget(void);
-
-/* Whether vp_sync waits for other threads to give back theirs. Within a `release` it does not,
- * which would wait for its own end. */
-bool vp__storages_wait(void);
 
 /* References by the counting: relaxed to add, acq_rel to drop, since the last drop frees. */
 static inline void vp__storage_retain(vp__storage *s) {

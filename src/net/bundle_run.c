@@ -129,8 +129,19 @@ static void piece(vp__node *n, int64_t unused, vp__core *core) {
     if (b->room && !n->temporary && !n->error) store(n);
 }
 
+static void count_stored(const vp__node *n) {
+    const vp__bundle *b = n->payload;
+    int64_t stored = 0;
+    for (int i = 0; i < b->lanes; i++) {
+        vp__lane *l = vp__lane_of(b, i);
+        if (l->to) stored += vp__shape_count(b->ndim, vp__lane_dims(b, l), 1);
+    }
+    vp__count(&vp__core_self()->counters.stored, (uint64_t)stored);
+}
+
 static void settle(vp__node *n) {
     vp__bundle *b = n->payload;
+    if (!n->error) count_stored(n);
     /* acquire pairs with whoever failed. */
     if (!n->error && !atomic_load_explicit(&n->result->poison, memory_order_acquire))
         return;

@@ -52,6 +52,8 @@ static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
 /* A thread that ends gives its record to the next one; what is queued there others steal. */
 static void leave(void *core) {
     vp__core *c = core;
+    /* What of the program's own ends after this may call us again: it takes another record. */
+    self_core = NULL;
     atomic_store_explicit(&c->used, false, memory_order_release);
 }
 
@@ -226,17 +228,27 @@ bool vp__core_queue(vp__core *self, vp__node *n, bool ticket) {
     return vp__deque_push(&self->deque, n);
 }
 
+/* Whoever sleeps looks at what was left; one of them alone may be within a `release` and have
+ * no time for it. Seldom. */
+static void wake_all(void) {
+    for (int i = 1; i < vp__placeable; i++)
+        if (atomic_load_explicit(&vp__cores[i]->parked, memory_order_seq_cst))
+            vp__core_wake(vp__cores[i]);
+}
+
 void vp__core_left_by_device(void) {
     const vp__core *self = vp__core_self();
     /* relaxed: our own. */
     if (atomic_load_explicit(&self->busy, memory_order_relaxed) ||
-        atomic_load_explicit(&self->call, memory_order_relaxed) || !vp__storages_leave())
+        atomic_load_explicit(&self->call, memory_order_relaxed))
         return;
-    for (int i = 1; i < vp__placeable; i++)
-        if (atomic_load_explicit(&vp__cores[i]->parked, memory_order_seq_cst)) {
-            vp__core_wake(vp__cores[i]);
-            return;
-        }
+    if (vp__storages_leave()) wake_all();
+}
+
+void vp__core_leave_storages(void) {
+    if (!vp__storages_leave() || vp__placeable == 1) return;
+    vp__workers_start();
+    wake_all();
 }
 
 void vp__core_wake_if_worth(vp__core *self, int core) {
@@ -370,7 +382,7 @@ static void *worker(void *arg) {
     uint64_t idle_since = 0;
     int naps = 0;
     while (!atomic_load_explicit(&vp__workers_pause, memory_order_acquire)) {
-        if (vp__storages_are_owed()) vp__storages_give_back();
+        if (vp__storages_are_owed()) vp__storages_give_back(true);
         vp__node *n = vp__core_find(self);
         if (n) {
             vp__node_run(self, n);
@@ -394,7 +406,7 @@ static void *worker(void *arg) {
         if (naps < vp__tuning.naps) naps++;
         self->insists = naps > 0;
     }
-    vp__storages_give_back();
+    vp__storages_leave(); /* to who comes after the fork; at the process's end to nobody */
     return NULL;
 }
 

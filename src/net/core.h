@@ -26,8 +26,8 @@ enum { VP__MAX_CORES = 4096, VP__CORE_RECIPES = 32 };
 /* What happened, per core, added up when somebody asks. Plain counters of one writer. */
 typedef struct {
     _Atomic uint64_t issued, inlined, executed, pieces, steals, split, renamed,
-        waited_store, completed, kernels, elements, late_sizes, limit_waits, moved,
-        bundled;
+        waited_store, completed, kernels, elements, stored, late_sizes, limit_waits,
+        moved, bundled;
 } vp__counters;
 
 /* What a thread waits for. */
@@ -133,6 +133,8 @@ bool vp__core_queue(vp__core *self, vp__node *n, bool ticket);
  * of something, it leaves borrowed memory that is to be given back to one of ours: the device
  * does nothing meanwhile, and what the user does then may wait for it. */
 void vp__core_left_by_device(void);
+/* The same at the end of a thread, or where nobody is in a call. */
+void vp__core_leave_storages(void);
 
 /* Gives a node to a core: its own thread pushes to the deque, others to the inbox. */
 void vp__core_push(vp__core *self, int core, vp__node *n);

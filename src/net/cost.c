@@ -59,7 +59,8 @@ double vp__cost_factor(int key) { return factor(NULL, key); }
 void vp__cost_mislead(double by) {
     for (int i = 0; i < KEYS; i++) {
         vp__figure *f = factor_of(NULL, i);
-        atomic_store_explicit(&f->value, (float)by, memory_order_relaxed);
+        atomic_store_explicit(&f->value, (float)(by * factor(NULL, i)),
+                              memory_order_relaxed);
         atomic_store_explicit(&f->samples, TRIALS, memory_order_relaxed);
     }
 }
@@ -77,8 +78,10 @@ static float pace(const _Atomic float *p) {
 }
 
 static void keep_pace(_Atomic float *p, float ratio) {
-    const float now = pace(p);
-    atomic_store_explicit(p, now + (ratio - now) / 32, memory_order_relaxed);
+    const float now = pace(p), next = now + (ratio - now) / 32;
+    /* Not for next to nothing: all cores look at one of them with every node. */
+    if (fabsf(next - now) > now / 1024)
+        atomic_store_explicit(p, next, memory_order_relaxed);
 }
 
 static void learn_speed(vp__core *core, double ratio) {

@@ -36,7 +36,8 @@ void vp__cost_learn(vp__core *core, const vp__node *n);
 /* What a core takes for work over what the cores take on average. */
 double vp__cost_slowness(const vp__core *c);
 
-/* Forgets what was learned, as if the cores had been measured wrong by that much; for tests. */
+/* Makes what was learned of the cores wrong by that much, and as sure as if it had been
+ * measured often; for tests. */
 void vp__cost_mislead(double by);
 
 /* The same for a device: how long a copy took; and that it begins now with what it was given

@@ -42,7 +42,7 @@ static void leave(void *of) {
     if (table) free_table(table);
     vp__error_release(no_record.error);
     no_record.error = NULL;
-    vp__storages_leave();
+    vp__core_leave_storages();
 }
 
 static void make_key(void) { pthread_key_create(&leaving, leave); }

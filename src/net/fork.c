@@ -19,7 +19,9 @@ _Thread_local _Atomic int vp__call_within;
 
 /* noinline: in line, every call would find out first whether it is within another. */
 __attribute__((noinline)) void vp__call_give_back(const _Atomic int *call) {
-    if (call != &vp__call_within) vp__storages_give_back();
+    /* What others have left is for workers, where there are any: `release` is not called by a
+     * thread that has nothing to do with it. */
+    if (call != &vp__call_within) vp__storages_give_back(vp__placeable == 1);
 }
 
 /* Held for as long as a fork takes; others wait for the end of it by taking it. */
@@ -56,6 +58,7 @@ static void wait_for_others(const vp__core *self) {
 }
 
 static void before_fork(void) {
+    vp__storages_hold();
     pthread_mutex_lock(&passing);
     /* seq_cst, and the barrier: see fork.h. */
     atomic_fetch_or_explicit(&vp__forking, VP__FORK_WAITS, memory_order_seq_cst);
@@ -65,11 +68,13 @@ static void before_fork(void) {
     vp__cores_hold();
 }
 
-/* Work may be queued already; with workers gone it would wait for the next caller. */
+/* Work may be queued already, and memory be left; with workers gone both would wait for the
+ * next caller. */
 static void after_fork(void) {
+    vp__storages_let_go();
     vp__cores_let_go();
     vp__workers_let_go();
-    if (atomic_load_explicit(&vp__nodes_in_flight, memory_order_relaxed) > 0)
+    if (vp__rounds_open(&vp__nodes_in_flight) > 0 || vp__storages_are_left())
         vp__workers_start();
     /* release: whoever sees that it is over sees the workers' state. */
     atomic_fetch_and_explicit(&vp__forking, ~VP__FORK_WAITS, memory_order_release);
@@ -103,6 +108,8 @@ static void in_child(void) {
                                                     memory_order_relaxed); /* as above */
         if (group) vp__observe_end(group);
     }
+    /* Not of a call: nobody would give back what that was the last to use. */
+    vp__core_leave_storages();
 }
 
 void vp__fork_init(void) {

@@ -85,10 +85,12 @@ static void run_now(vp__node *n) {
             } while (!n->error && n->work->next && n->work->next(n, core));
         }
     }
-    if (n->error) vp__node_publish_failure(n);
+    if (n->error)
+        vp__node_publish_failure(n);
+    else
+        vp__node_count(core, n);
     vp__traced_now_end(n->id, n->result);
     vp__count(&core->counters.inlined, 1);
-    vp__count(&core->counters.kernels, 1);
 }
 
 /* Gives back what a node run here holds; its error poisons the result. */

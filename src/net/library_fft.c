@@ -91,19 +91,22 @@ static void fft_begin(vp__node *n) {
     n->pieces = vp__library_pieces(PIECES_PER_USUAL * cost_of(n), lanes);
     w->plan = vp__lib_fft_plan(kind_of(w->p.kind, vp__dtype[t].cls == VP__CLASS_F),
                                t == VP_F32 || t == VP_C64, w->length);
-    if (!w->plan) {
-        vp__node_fail(n, no_memory(n));
-    } else if (w->p.magnitude) { /* the kernel that it has fused */
-        vp__counters *counters = &vp__core_self()->counters;
-        vp__count(&counters->kernels, 1);
-        vp__count(&counters->elements, (uint64_t)vp__shape_count(n->ndim, n->dims, 1));
-    }
+    if (!w->plan) vp__node_fail(n, no_memory(n));
+}
+
+/* The transform, and the magnitudes that it has fused, of one of the pieces. */
+static void count(vp__core *core, const vp__node *n, int64_t piece) {
+    const payload *w = n->payload;
+    const uint64_t kernels = w->p.magnitude ? 2 : 1;
+    const int64_t lanes = vp__library_other_axes(n, w->p.axis);
+    const int64_t mine = lanes * (piece + 1) / n->pieces - lanes * piece / n->pieces;
+    if (piece == 0) vp__count(&core->counters.kernels, kernels);
+    vp__count(&core->counters.elements, kernels * (uint64_t)(mine * n->dims[w->p.axis]));
 }
 
 /* Scratch comes with each piece, so that all that one thread runs have the same, which is
  * in its cache. */
 static void fft_piece(vp__node *n, int64_t i, vp__core *core) {
-    (void)core;
     payload *w = n->payload;
     if (!w->plan) return;
     const vp__input *from = &n->in[0];
@@ -118,6 +121,7 @@ static void fft_piece(vp__node *n, int64_t i, vp__core *core) {
     }
     vp__lib_fft(w->plan, &out, &in, w->p.axis, i, n->pieces, scratch);
     vp__pool_free(scratch, bytes);
+    count(core, n, i);
 }
 
 static void fft_deinit(vp__node *n) {

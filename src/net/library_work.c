@@ -131,8 +131,11 @@ static void copy_piece(vp__node *n, int64_t i, vp__core *core) {
     vp__lib_copy(&out, &in, i, n->pieces);
 }
 
-static const vp__work copy_work = {
-    .size = size_like_input, .begin = copy_begin, .piece = copy_piece, .deinit = deinit};
+static const vp__work copy_work = {.size = size_like_input,
+                                   .begin = copy_begin,
+                                   .piece = copy_piece,
+                                   .deinit = deinit,
+                                   .one_kernel = true};
 
 static bool copy_next(vp__node *n, vp__core *core) {
     (void)core;
@@ -189,8 +192,11 @@ static void view_piece(vp__node *n, int64_t i, vp__core *core) {
     vp__lib_copy(&out, &in, i, n->pieces);
 }
 
-static const vp__work view_work = {
-    .size = view_size, .begin = copy_begin, .piece = view_piece, .deinit = deinit};
+static const vp__work view_work = {.size = view_size,
+                                   .begin = copy_begin,
+                                   .piece = view_piece,
+                                   .deinit = deinit,
+                                   .one_kernel = true};
 
 /* --- along an axis --------------------------------------------------------------------- */
 
@@ -226,8 +232,11 @@ static void axis_piece(vp__node *n, int64_t i, vp__core *core) {
     }
 }
 
-static const vp__work axis_work = {
-    .size = size_like_input, .begin = axis_begin, .piece = axis_piece, .deinit = deinit};
+static const vp__work axis_work = {.size = size_like_input,
+                                   .begin = axis_begin,
+                                   .piece = axis_piece,
+                                   .deinit = deinit,
+                                   .one_kernel = true};
 
 /* --- find ------------------------------------------------------------------------------ */
 
@@ -278,6 +287,7 @@ static const vp__work find_work = {.begin = find_begin,
                                    .piece = find_piece,
                                    .next = find_next,
                                    .deinit = deinit,
+                                   .one_kernel = true,
                                    .sizes_when_run = true};
 
 /* --- advanced indexing ------------------------------------------------------------------ */
@@ -416,8 +426,11 @@ static void gather_piece(vp__node *n, int64_t i, vp__core *core) {
     vp__lib_gather(&out, &base, &f.fancy, i, n->pieces);
 }
 
-static const vp__work gather_work = {
-    .size = gather_size, .begin = gather_begin, .piece = gather_piece, .deinit = deinit};
+static const vp__work gather_work = {.size = gather_size,
+                                     .begin = gather_begin,
+                                     .piece = gather_piece,
+                                     .deinit = deinit,
+                                     .one_kernel = true};
 
 /* The value is the last input. */
 static vp__error *scatter_size(vp__node *n) {
@@ -470,6 +483,9 @@ static void scatter_store(vp__node *n) {
                              strides);
     vp__view in = {vp__input_data(value), dims, strides, ndim, n->dtype};
     vp__lib_scatter(&base, &in, &f.fancy);
+    vp__core *core = vp__core_self();
+    vp__count(&core->counters.kernels, 1);
+    vp__count(&core->counters.stored, (uint64_t)vp__shape_count(ndim, dims, 1));
 }
 
 static const vp__work scatter_work = {
@@ -517,7 +533,8 @@ static void concatenate_piece(vp__node *n, int64_t i, vp__core *core) {
 static const vp__work concatenate_work = {.size = concatenate_size,
                                           .begin = concatenate_begin,
                                           .piece = concatenate_piece,
-                                          .deinit = deinit};
+                                          .deinit = deinit,
+                                          .one_kernel = true};
 
 /* --- matrix product --------------------------------------------------------------------- */
 
@@ -593,8 +610,11 @@ static void matmul_piece(vp__node *n, int64_t i, vp__core *core) {
     vp__lib_matmul(&out, &a, &b, i % parts, parts, scratch_of(w, i));
 }
 
-static const vp__work matmul_work = {
-    .size = matmul_size, .begin = matmul_begin, .piece = matmul_piece, .deinit = deinit};
+static const vp__work matmul_work = {.size = matmul_size,
+                                     .begin = matmul_begin,
+                                     .piece = matmul_piece,
+                                     .deinit = deinit,
+                                     .one_kernel = true};
 
 /* --- generate --------------------------------------------------------------------------- */
 
@@ -650,7 +670,8 @@ static void generate_piece(vp__node *n, int64_t i, vp__core *core) {
 static const vp__work generate_work = {.size = generate_size,
                                        .begin = generate_begin,
                                        .piece = generate_piece,
-                                       .deinit = deinit};
+                                       .deinit = deinit,
+                                       .one_kernel = true};
 
 const vp__work *vp__library_work(vp__lib_kind kind) {
     switch (kind) {

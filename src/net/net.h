@@ -49,6 +49,7 @@ typedef struct {
     int ndim;
     int64_t offset;
     const int64_t *dims, *strides;
+    const vp__layout *within; /* what it was selected from */
 } vp__target;
 
 /* Writes a value, already of the target's type and broadcastable to its dims (checked when

@@ -17,7 +17,8 @@
 #include "net/traced.h"
 #include "trace/trace.h"
 
-_Atomic int64_t vp__nodes_in_flight, vp__bytes_promised;
+vp__rounds vp__nodes_in_flight;
+_Atomic int64_t vp__bytes_promised;
 _Atomic int vp__nodes_outside;
 
 vp__node *vp__node_new(const vp__work *work, const char *name, const char *where,
@@ -330,8 +331,7 @@ static void ready(vp__node *n) {
 void vp__node_enter(vp__core *core, vp__node *n) {
     vp__workers_start();
     vp__count(&core->counters.issued, 1);
-    /* relaxed: a count for limits and for draining, ordered by nothing else. */
-    atomic_fetch_add_explicit(&vp__nodes_in_flight, 1, memory_order_relaxed);
+    n->round = vp__rounds_begin(&vp__nodes_in_flight);
     n->id = (uint64_t)core->index << 40 |
             atomic_load_explicit(&core->counters.issued, memory_order_relaxed);
     vp__trace(VP__TR_ISSUED, n->id, n->name, 0);

@@ -12,6 +12,7 @@
 
 #include "array/dtype.h"
 #include "array/storage.h"
+#include "base/rounds.h"
 #include "net/core.h"
 
 /* What a node waits for. Each counter starts at one, which the node's own progress drops. */
@@ -98,6 +99,7 @@ struct vp__node {
     bool is_sized; /* dims and estimate were known at issue */
     bool is_put;   /* result is an existing storage, and there is a target view */
     bool fits;     /* value and target agree in shape: may be stored directly */
+    uint8_t round; /* of vp__nodes_in_flight */
     _Atomic bool started;
     vp__spinlock error_lock;
 };
@@ -124,6 +126,8 @@ struct vp__work {
     bool sizes_when_run; /* the value's size comes out of running (find): no `size` */
     bool stores_only;    /* nothing to compute before the store */
     bool copies_poison;  /* hands its input's failures on region by region */
+    bool
+        one_kernel; /* counts as one over its value's elements; others count themselves */
 };
 
 /* A node of `work` with room for ninputs inputs of ndims axes in all, a value of ndim axes,
@@ -155,6 +159,9 @@ void vp__node_signal(vp__node *n, int what);
 /* Computing is over: the value is in the result, in a temporary, or failed. Called on the
  * thread where that happened. */
 void vp__node_computed(vp__core *core, vp__node *n);
+
+/* Counts a value that exists now, if its work does not count itself. */
+void vp__node_count(vp__core *core, const vp__node *n);
 
 /* Gives a value that will never exist a size, if it has none yet, and poisons it first, so
  * that dependents move on to inherit its error. */
@@ -192,7 +199,8 @@ static inline char *vp__input_data(const vp__input *in) {
 }
 
 /* In flight: bounded by helping (wait.c). */
-extern _Atomic int64_t vp__nodes_in_flight, vp__bytes_promised;
+extern vp__rounds vp__nodes_in_flight;
+extern _Atomic int64_t vp__bytes_promised;
 /* Nodes that wait for something outside the net: progress is to be expected of them. */
 extern _Atomic int vp__nodes_outside;
 

@@ -135,7 +135,7 @@ void vp__target_written(vp__storage *s, vp_dtype dtype, int ndim, const int64_t 
                         const int64_t *strides, const vp__region *region,
                         uint64_t sequence) {
     if (atomic_load_explicit(&s->poison, memory_order_acquire) &&
-        region->period != VP__OF_NOTHING &&
+        vp__shape_count(ndim, dims, 1) > 0 &&
         vp__layout_is_dense(ndim, dims, strides, vp__dtype[dtype].size))
         vp__storage_heal(s, region, sequence);
 }
@@ -153,10 +153,13 @@ static vp__group *enter_if_free(vp__storage *s, const vp__region *r, uint64_t *s
 /* Ends a write that ran on this thread: its error poisons what it should have written. */
 static void end_write(vp__group *g, vp__storage *s, const vp__target *t,
                       const vp__region *region, uint64_t sequence, vp__error *error) {
-    if (error)
+    if (error) {
         vp__storage_poison(s, error, region, sequence);
-    else
+    } else {
+        vp__count(&vp__core_self()->counters.stored,
+                  (uint64_t)vp__shape_count(t->ndim, t->dims, 1));
         vp__target_written(s, t->dtype, t->ndim, t->dims, t->strides, region, sequence);
+    }
     vp__remote_forget(s);
     vp__observe_end(g);
 }
@@ -214,6 +217,17 @@ static bool lies_like(const vp__target *t, const vp__expr *value) {
     return true;
 }
 
+/* Nobody looks at a part without elements: what cannot be written there shows in what it was
+ * selected from. */
+static vp__region region_of(const vp__target *t) {
+    const int size = vp__dtype[t->dtype].size;
+    vp__region r = vp__region_of(t->offset, t->ndim, t->dims, t->strides, size);
+    const vp__layout *l = t->within;
+    if (r.period == VP__OF_NOTHING)
+        r = vp__region_of(l->offset, l->ndim, l->dims, l->strides, size);
+    return r;
+}
+
 vp__error *vp__put(const vp__target *t, vp__expr *value, const char *where) {
     vp__error *error = NULL;
     vp__core *core = vp__core_self();
@@ -229,8 +243,7 @@ vp__error *vp__put(const vp__target *t, vp__expr *value, const char *where) {
     bool elsewhere = false;
     int own = own_reads(value, current, t, &elsewhere);
     vp__spin_unlock(&t->buffer->lock);
-    vp__region region =
-        vp__region_of(t->offset, t->ndim, t->dims, t->strides, vp__dtype[t->dtype].size);
+    vp__region region = region_of(t);
     /* A whole overwrite whose value reads the old contents elsewhere takes new storage
      * instead of a temporary. */
     vp__storage *s = vp__prepare_write(t->buffer, &region, whole, own, where, &error);

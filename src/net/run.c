@@ -46,6 +46,8 @@ static void complete(vp__core *core, vp__node *n) {
         vp__storage_poison(n->result, n->error, &n->write_region, n->write_sequence);
         n->error = NULL;
     } else if (n->is_put && !n->work->stores_only) {
+        vp__count(&core->counters.stored,
+                  (uint64_t)vp__shape_count(n->target_ndim, n->target_dims, 1));
         vp__target_written(n->result, n->dtype, n->target_ndim, n->target_dims,
                            n->target_strides, &n->write_region, n->write_sequence);
     }
@@ -61,10 +63,11 @@ static void complete(vp__core *core, vp__node *n) {
         atomic_store_explicit(&n->result->awaited, false, memory_order_relaxed);
     finish_access(core, n->write);
     vp__storage_release(n->result);
+    const uint8_t round = n->round;
     vp__node_unref(n);
-    /* release pairs with vp__drain's acquire: after vp_sync the user may touch memory that
-     * this node has written. */
-    atomic_fetch_sub_explicit(&vp__nodes_in_flight, 1, memory_order_release);
+    /* After vp_sync the user may touch memory that this node has written, and the borrowed
+     * memory that it was the last to use counts as owed. */
+    vp__rounds_end(&vp__nodes_in_flight, round);
 }
 
 static void store_copy(vp__node *n) {
@@ -99,15 +102,23 @@ void vp__node_store(vp__node *n) {
     complete(core, n);
 }
 
+void vp__node_count(vp__core *core, const vp__node *n) {
+    if (!n->work->one_kernel) return;
+    vp__count(&core->counters.kernels, 1);
+    vp__count(&core->counters.elements, (uint64_t)vp__shape_count(n->ndim, n->dims, 1));
+}
+
 /* The value exists. */
 void vp__node_computed(vp__core *core, vp__node *n) {
     if (!n->device)
         vp__trace(VP__TR_FINISH, n->id, n->name,
                   vp__trace_pack(0, n->stage, (uint64_t)n->cost));
-    if (!n->error)
+    if (!n->error) {
         vp__cost_learn(core, n);
-    else
+        vp__node_count(core, n);
+    } else {
         vp__node_publish_failure(n);
+    }
     if (n->is_put && (n->temporary || n->work->stores_only || n->error)) {
         /* What only the store reads (indices, values) must stay until then. */
         if (!n->work->stores_only) release_inputs(core, n);

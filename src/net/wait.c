@@ -126,17 +126,21 @@ void vp__observe_end(vp__group *group) {
     vp__ready_take(core, false);
 }
 
-static bool is_empty(void) {
-    /* acquire pairs with the release of a node's end: its writes, and what it owes, are seen. */
-    return atomic_load_explicit(&vp__nodes_in_flight, memory_order_acquire) == 0;
+/* Nothing of ours is in hand between two nodes: what is borrowed may be given back then. */
+static void give_back(vp__core *core) {
+    vp__core_help_end(core);
+    vp__storages_give_back(true);
+    vp__core_help_begin(core);
 }
 
-static void drain_nodes(vp__core *core) {
+static void drain(vp__core *core, vp__rounds *of) {
+    vp__rounds_wait all = vp__rounds_so_far(of);
     vp__trace(VP__TR_WAIT_BEGIN, 0, "sync", 0);
     vp__core_help_begin(core);
     uint64_t idle_since = 0;
-    while (!is_empty()) {
+    while (!vp__rounds_are_over(of, &all)) {
         vp__call_pause(core);
+        if (vp__storages_are_owed()) give_back(core);
         if (help(core)) {
             idle_since = 0;
             continue;
@@ -154,14 +158,11 @@ static void drain_nodes(vp__core *core) {
 
 void vp__drain(void) {
     vp__core *core = vp__core_self();
-    drain_nodes(core);
-    while (vp__storages_are_owed()) {
-        vp__storages_give_back();
-        if (is_empty() && !vp__storages_wait()) break;
-        drain_nodes(core); /* of whoever has been given something back */
-        vp__call_pause(core);
-        vp__core_sleep(core, NULL, SPIN_NS);
-    }
+    drain(core, &vp__nodes_in_flight);
+    /* Within a `release` it would wait for its own end. */
+    if (!vp__storages_are_owed() || vp__storages_is_giving()) return;
+    drain(core, &vp__storages_owed);
+    drain(core, &vp__nodes_in_flight); /* of whoever was given something back */
 }
 
 __attribute__((noinline)) static bool has_memory(int64_t promised, int64_t limit) {
@@ -171,9 +172,7 @@ __attribute__((noinline)) static bool has_memory(int64_t promised, int64_t limit
 }
 
 static inline bool has_room(int64_t bytes) {
-    if (atomic_load_explicit(&vp__nodes_in_flight, memory_order_relaxed) >=
-        vp__tuning.max_nodes)
-        return false;
+    if (vp__rounds_open(&vp__nodes_in_flight) >= vp__tuning.max_nodes) return false;
     int64_t promised =
         atomic_load_explicit(&vp__bytes_promised, memory_order_relaxed) + bytes;
     int64_t limit = vp__config_get()->memory;
