@@ -176,3 +176,26 @@ VP_TEST(reductions_of_reductions_are_one_segment) {
     VP_CHECK_VALUES(nearest, 3);
     vp_drop(a), vp_drop(c), vp_drop(nearest);
 }
+
+/* Nor does the mean of so many elements, whatever type it shall have. */
+VP_TEST(means_of_late_sizes_do_not_wait) {
+    vp__test_threads(2);
+    vp_scope s = vp_begin();
+    vp_array x = vp__test_counting(8);
+    VP_CHECK_OK(vp_sync());
+    static const vp_dtype types[] = {VP_AUTO, VP_F32, VP_I32, VP_C128};
+    for (int i = 0; i < 4; i++) {
+        vp__gate size, run;
+        vp_array late = vp_let(VP_GATED_SIZE(x, &size, &run));
+        vp_array mean = vp_let(vp_mean(late, 0, types[i]));
+        vp_array variance = vp_let(vp_var(vp_add(late, 1.0), 0, types[i]));
+        VP_CHECK(vp__test_closed(&size));
+        vp__gate_open(&size);
+        vp__gate_open(&run);
+        const bool whole = types[i] == VP_I32; /* the variance then of distances from 4 */
+        VP_CHECK_VALUES(vp_real(mean), whole ? 3 : 3.5);
+        VP_CHECK_VALUES(vp_real(variance), whole ? 5 : 5.25);
+        vp_drop(late), vp_drop(mean), vp_drop(variance);
+    }
+    vp_end(s);
+}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run says at a glance, in Markdown, for docs/results.md: the rows of "Against what we
-want" that `vproc bench` measures, and the table of each experiment.
+want" that `vproc bench` measures, the table of each experiment, and, of a run with --ablate,
+what each mechanism is worth.
 
     PYTHONPATH=experiments python3 -m vbench.headline results.json
 """
@@ -9,7 +10,7 @@ import sys
 from dataclasses import dataclass
 
 from .__main__ import read_json
-from .catalogue import EXPERIMENTS
+from .catalogue import EXPERIMENTS, MECHANISMS
 
 HEADINGS = {
     "a1": "A1, 1000 evaluations of a bit expression",
@@ -119,11 +120,29 @@ def table_lines(one):
         yield f"| {name} | {cells[0]} | {cells[1]} | {ratio} | {cells[2]} | {cells[3]} |"
 
 
+def ablation_lines(experiments):
+    """Best times with one mechanism switched off, over the best with all."""
+    yield "| | with all | " + " | ".join(f"no {m}" for m in MECHANISMS) + " |"
+    yield "|---|---" + "|---" * len(MECHANISMS) + "|"
+    for one in experiments:
+        best = {s["name"]: s["best_ms"] for s in one["series"]}
+        for main, form in (("vproc", ""), (LOOP, " loop")):
+            without = [best.get(f"{main}-without-{m}") for m in MECHANISMS]
+            if main not in best or not any(without):
+                continue
+            title = HEADINGS[one["experiment"]].split(",")[0]
+            ratios = [f"{ms / best[main]:.2f}" if ms else "-" for ms in without]
+            yield (f"| {title}{form}, {one['size']} | {time_text(best[main])} | "
+                   + " | ".join(ratios) + " |")
+
+
 def main():
     experiments = [e for e in read_json(sys.argv[1])[1] if "lines" not in e]
     print("\n".join(wanted_lines(experiments)))
     for one in experiments:
         print("\n" + "\n".join(table_lines(one)))
+    if any("-without-" in s["name"] for one in experiments for s in one["series"]):
+        print("\n" + "\n".join(ablation_lines(experiments)))
 
 
 if __name__ == "__main__":

@@ -137,8 +137,9 @@ vp_expr vp__reduce(int op, const char *where, vp_operand operand, const vp_axes_
     if (error) return vp__give(vp__refuse(1, &x, where, error));
     bool keep = keepdims != 0;
     const vp_dtype t = mean_type((vp_dtype)x->dtype, dtype);
-    /* A late count follows its sum at once, where a sum of integers is converted. */
-    if (op >= VP__MEAN && x->late && !is_inexact(t)) vp__as_sized_leaf(x);
+    /* A late count counts what the sum before it folds: both must be in one segment, with room
+     * for the conversion of a sum of integers. */
+    if (op >= VP__MEAN && x->late && !is_inexact(t)) x = vp__as_leaf(x);
     vp__expr *r;
     if (op == VP__MEAN) {
         r = mean(x, bits, t, keep, "mean", where);

@@ -6,6 +6,12 @@
 #include "array/shape.h"
 #include "net/cost.h"
 
+static uint8_t last_reduction(const vp__segment *seg) {
+    int i = seg->nsteps - 1;
+    while (seg->step[i].kind != VP__EXPR_REDUCE) i--;
+    return (uint8_t)i;
+}
+
 static uint8_t flatten(vp__segment *seg, vp__expr *e, vp__expr **leaves) {
     uint8_t arg[3] = {0, 0, 0};
     for (int i = 0; i < e->nargs; i++) arg[i] = flatten(seg, e->arg[i], leaves);
@@ -24,7 +30,7 @@ static uint8_t flatten(vp__segment *seg, vp__expr *e, vp__expr **leaves) {
     s->where = e->where;
     s->value[0] = e->value.u64[0];
     s->value[1] = e->value.u64[1];
-    if (e->kind == VP__EXPR_COUNT) s->arg[0] = (uint8_t)(seg->nsteps - 1);
+    if (e->kind == VP__EXPR_COUNT) s->arg[0] = last_reduction(seg);
     if (e->kind == VP__EXPR_LEAF) {
         s->leaf = (uint8_t)seg->nleaves;
         leaves[seg->nleaves++] = e;

@@ -22,7 +22,7 @@ typedef enum {
     VP__EXPR_CONST, /* a scalar */
     VP__EXPR_OP,    /* an element-wise operation, or a conversion */
     VP__EXPR_REDUCE,
-    VP__EXPR_COUNT, /* how many elements the reduction just before it folds into one */
+    VP__EXPR_COUNT, /* how many elements the last reduction before it folds into one */
     VP__EXPR_VIEW,  /* a view of a named array of unknown size: decided when it is used */
     VP__EXPR_FFT,   /* a Fourier transform of a leaf: issued when it is used */
     VP__EXPR_POISON, /* an error */
