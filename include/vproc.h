@@ -483,11 +483,12 @@ VP_API vp_expr vp__from(const char *where, vp_dtype dtype, vp_shape_t shape,
                         const void *memory);
 /* The user's memory itself, not copied. strides: bytes per axis, or NULL for compact. It must
  * stay valid until `release` is called with context and memory (release may be NULL if it
- * outlives all use), once, at the end of a call of the thread that was the last to use it or on
- * one of vproc's own (with VP_THREADS=1 of any thread); never once the process has begun to
- * exit. It may issue instructions and wait for them, but must return without waiting for another
- * release, and neither fork nor wait for a thread that does; its errors are its own. vp_sync
- * waits for it. Writable memory is written in place: stay off it until vp_sync.
+ * outlives all use), once: at the end of a call of the thread that was the last to use it, on one
+ * of vproc's own threads, or in a vp_sync (with VP_THREADS=1 in any call); not any more when the
+ * library ends, after the process's exit handlers. It may issue instructions and wait for them,
+ * but must return without waiting for another release, and neither fork nor wait for a thread or
+ * lock of a fork; its errors are its own. vp_sync waits for it. Writable memory is written in
+ * place: stay off it until vp_sync.
  * If vp_borrow fails, the memory stays the caller's and release is not called; using the array
  * gives the error. */
 typedef enum { VP_READ_ONLY, VP_WRITABLE } vp_access;

@@ -238,27 +238,31 @@ VP_TEST(a_thread_that_ends_shares_its_record_with_nobody) {
 
 static _Atomic bool is_enough;
 
+static vp_array chain;
+static double borrowed_memory[ELEMENTS];
+
 static void *issue_for_good(void *released) {
-    static double memory[ELEMENTS];
-    vp_array x = vp_let(vp_ones(VP_F64, vp_shape(ELEMENTS)));
     while (!atomic_load(&is_enough)) {
-        vp_array y = vp_borrow(VP_F64, vp_shape(ELEMENTS), NULL, memory, VP_READ_ONLY,
-                               count_release, released);
-        vp_set(x, vp_add(vp_sqrt(x), y));
+        if (!released) {
+            vp_set(chain, vp_sqrt(chain));
+            continue;
+        }
+        vp_array y = vp_borrow(VP_F64, vp_shape(ELEMENTS), NULL, borrowed_memory,
+                               VP_READ_ONLY, count_release, released);
+        vp_set(chain, vp_add(vp_sqrt(chain), y));
         vp_drop(y);
     }
-    vp_drop(x);
     return NULL;
 }
 
 /* The other thread's queue is never empty, nor is all given back that it borrows. */
-VP_TEST(a_sync_ends_while_another_thread_issues) {
-    static _Atomic int released;
+static void check_syncs(_Atomic int *released) {
     vp__test_threads(2);
     vp__tuning.max_nodes = 100;
+    chain = vp_let(vp_ones(VP_F64, vp_shape(ELEMENTS)));
     pthread_t thread;
-    VP_CHECK_EQ(pthread_create(&thread, NULL, issue_for_good, &released), 0);
-    VP_CHECK_SOON(atomic_load(&released) > 0);
+    VP_CHECK_EQ(pthread_create(&thread, NULL, issue_for_good, released), 0);
+    VP_CHECK_SOON(released ? atomic_load(released) > 0 : VP_STAT(executed) > 100);
     for (int i = 0; i < 5; i++) {
         vp_array x = vp_let(vp_cumsum(vp_ones(VP_F64, vp_shape(ELEMENTS)), 0));
         VP_CHECK_OK(vp_sync());
@@ -267,6 +271,12 @@ VP_TEST(a_sync_ends_while_another_thread_issues) {
     }
     atomic_store(&is_enough, true);
     pthread_join(thread, NULL);
+    vp_drop(chain);
+}
+VP_TEST(a_sync_ends_while_another_thread_issues) { check_syncs(NULL); }
+VP_TEST(a_sync_ends_while_another_thread_borrows) {
+    static _Atomic int released;
+    check_syncs(&released);
 }
 
 /* Both counters are waited for, also when others let the rounds go by. */
@@ -421,4 +431,45 @@ VP_TEST(what_a_fork_sets_free_is_given_back) {
     pthread_join(reader, NULL);
     VP_CHECK_OK(vp_sync());
     VP_CHECK_EQ(atomic_load(&released), 1);
+}
+
+enum { LINKS = 100 };
+static _Atomic bool is_issued;
+
+static void *wait_for_chain(void *released) {
+    vp_array x = vp_let(vp_ones(VP_F64, vp_shape(ELEMENTS)));
+    for (int i = 0; i < LINKS; i++) {
+        vp_array y = vp_borrow(VP_F64, vp_shape(1), NULL, borrowed_memory + i,
+                               VP_READ_ONLY, count_release, released);
+        vp_set(x, vp_add(vp_sin(vp_cos(x)), y));
+        vp_drop(y);
+    }
+    atomic_store(&is_issued, true);
+    VP_CHECK_OK(vp_wait(x));
+    vp_drop(x);
+    return NULL;
+}
+
+/* A thread that waits runs nodes, and owes what they were the last to use until its wait is
+ * over. A child has not that thread, but owes the same. */
+VP_TEST(what_a_waiting_thread_owes_its_child_owes) {
+    static _Atomic int released;
+    vp__test_threads(2);
+    VP_CHECK_OK(vp_sync());
+    pthread_t thread;
+    VP_CHECK_EQ(pthread_create(&thread, NULL, wait_for_chain, &released), 0);
+    VP_CHECK_SOON(atomic_load(&is_issued));
+    usleep(2000);
+    pid_t child = fork();
+    if (child == 0) {
+        VP_CHECK_OK(vp_sync());
+        VP_CHECK_EQ(atomic_load(&released), LINKS);
+        _exit(0);
+    }
+    int status;
+    VP_CHECK_EQ(waitpid(child, &status, 0), child);
+    VP_CHECK_EQ(status, 0);
+    pthread_join(thread, NULL);
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK_EQ(atomic_load(&released), LINKS);
 }

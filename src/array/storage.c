@@ -118,7 +118,8 @@ bool vp__storages_leave(void) {
 
 /* seq_cst: for a worker that goes to sleep, which says so first. */
 bool vp__storages_are_left(void) {
-    return atomic_load_explicit(&left, memory_order_seq_cst) != NULL;
+    return atomic_load_explicit(&left, memory_order_seq_cst) != NULL &&
+           !atomic_load_explicit(&held, memory_order_seq_cst);
 }
 
 static bool begin_release(void) {
@@ -144,20 +145,21 @@ static void give_back(vp__storage *s) {
 void vp__storages_give_back(bool all) {
     if (giving) return; /* whoever called it does the rest */
     giving = true;
-    do {
-        for (vp__storage *s; (s = released);) {
-            if (!begin_release()) { /* a fork comes: after it */
-                vp__storages_leave();
-                giving = false;
-                return;
-            }
-            released = s->next_released;
-            give_back(s);
+    /* relaxed, as a hint; acquire pairs with the release of the push. Once: others may go on
+     * leaving some. */
+    if (all && atomic_load_explicit(&left, memory_order_relaxed)) {
+        vp__storage **end = &released;
+        while (*end) end = &(*end)->next_released;
+        *end = atomic_exchange_explicit(&left, NULL, memory_order_acquire);
+    }
+    for (vp__storage *s; (s = released);) {
+        if (!begin_release()) { /* a fork comes: after it */
+            vp__storages_leave();
+            break;
         }
-        /* relaxed, as a hint; acquire pairs with the release of the push. */
-        if (all && atomic_load_explicit(&left, memory_order_relaxed))
-            released = atomic_exchange_explicit(&left, NULL, memory_order_acquire);
-    } while (released);
+        released = s->next_released;
+        give_back(s);
+    }
     giving = false;
 }
 
@@ -167,6 +169,8 @@ void vp__storages_hold(void) {
     while (atomic_load_explicit(&running, memory_order_seq_cst) > 0)
         nanosleep(&pause, NULL);
 }
+
+void vp__storages_end(void) { atomic_fetch_add_explicit(&held, 1, memory_order_seq_cst); }
 
 void vp__storages_let_go(void) {
     atomic_fetch_sub_explicit(&held, 1, memory_order_release);
@@ -184,8 +188,9 @@ void vp__storages_forget(void) {
         atomic_store_explicit(&vp__storages_owed.open[i], 0, memory_order_relaxed);
     count_owed(atomic_load_explicit(&left, memory_order_relaxed));
     count_owed(released);
-    /* Others that were about to fork do not any more. */
+    /* Others that were about to fork or to release something do not any more. */
     atomic_store_explicit(&held, 1, memory_order_relaxed);
+    atomic_store_explicit(&running, 0, memory_order_relaxed);
 }
 
 static void storage_free(vp__storage *s) {

@@ -100,12 +100,15 @@ bool vp__storages_is_giving(void);
 /* Leaves those of the calling thread to others, if there are any: of a device's own thread,
  * which must not wait, of one that ends, and of a worker that stops. */
 bool vp__storages_leave(void);
+/* Whether there are any that may be given back now. */
 bool vp__storages_are_left(void);
 
 /* Around a fork, before anybody is stopped for it, since a `release` may wait for others: waits
  * for those that run and lets none begin. */
 void vp__storages_hold(void);
 void vp__storages_let_go(void);
+/* At the library's end: none begins any more. */
+void vp__storages_end(void);
 /* In the child: those of threads that are gone are forgotten. */
 void vp__storages_forget(void);
 

@@ -48,6 +48,9 @@ typedef struct {
 } vp__rounds_wait;
 
 static inline vp__rounds_wait vp__rounds_so_far(vp__rounds *r) {
+    /* With the fence below: who begins another round after this has read `now` sees what had
+     * begun before this. */
+    atomic_thread_fence(memory_order_seq_cst);
     return (vp__rounds_wait){.since =
                                  atomic_load_explicit(&r->now, memory_order_acquire)};
 }
@@ -56,6 +59,7 @@ static inline vp__rounds_wait vp__rounds_so_far(vp__rounds *r) {
  * of whoever has seen them and says so. */
 static inline bool vp__rounds_are_over(vp__rounds *r, vp__rounds_wait *w) {
     uint64_t now = atomic_load_explicit(&r->now, memory_order_acquire);
+    atomic_thread_fence(memory_order_seq_cst);
     bool free[2];
     for (int i = 0; i < 2; i++) {
         free[i] = atomic_load_explicit(&r->open[i], memory_order_acquire) == 0;

@@ -450,3 +450,9 @@ void vp__workers_stop(void) {
     vp__workers_hold();
     vp__workers_let_go();
 }
+
+void vp__workers_end(void) {
+    vp__workers_hold();
+    atomic_store_explicit(&workers_started, true, memory_order_release); /* no more */
+    vp__workers_let_go();
+}

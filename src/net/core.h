@@ -152,6 +152,7 @@ void vp__core_sleep(vp__core *self, const _Atomic int *done, int64_t timeout_ns)
 /* The worker threads: started with the first node that is not run inline. */
 void vp__workers_start(void);
 void vp__workers_stop(void); /* joins them; nodes left stay queued */
+void vp__workers_end(void);  /* the same for good: nobody starts them again */
 /* The same, and nobody starts them again until they are let go: around a fork, since another
  * thread that was starting them then would leave the child a lock that nobody holds. */
 void vp__workers_hold(void);

@@ -35,6 +35,8 @@ __attribute__((noinline, cold)) void vp__fork_pass(vp__core *core, int state) {
     /* The barrier of our own, where the system has none. */
     atomic_thread_fence(memory_order_seq_cst);
     while (vp__fork_waits()) {
+        /* In the child nobody would find what a wait has set free. */
+        if (state == VP__PAUSED) vp__storages_leave();
         /* release pairs with wait_for_others: what we did is done. */
         atomic_store_explicit(&core->call, state, memory_order_release);
         pthread_mutex_lock(&passing);

@@ -18,6 +18,8 @@
 #include "net/traced.h"
 #include "trace/trace.h"
 
+enum { TURNS = 16 }; /* nodes that a waiting thread runs before it looks up */
+
 static void finish_access(vp__core *core, vp__group *g) {
     if (g) vp__signals_deliver(core, vp__access_finish(g));
 }
@@ -285,6 +287,7 @@ void vp__node_run(vp__core *core, vp__node *n) {
     atomic_store_explicit(&core->busy, true, memory_order_relaxed);
     /* relaxed: our own. */
     const bool helps = atomic_load_explicit(&core->helping, memory_order_relaxed);
+    int turns = 0;
     while (n) {
         /* Who is at something long does not keep the rest. */
         const bool is_long = helps && !vp__core_is_short(n);
@@ -295,7 +298,11 @@ void vp__node_run(vp__core *core, vp__node *n) {
         else
             join(core, n);
         if (is_long) vp__core_help_begin(core);
-        n = vp__ready_take(core, continues && !must_pause() && !vp__storages_are_owed());
+        /* A chain that another thread goes on issuing has no end: who waits looks now and then
+         * whether that is over. */
+        const bool stays = !helps || ++turns < TURNS;
+        n = vp__ready_take(core, continues && stays && !must_pause() &&
+                                     !vp__storages_are_owed());
     }
     atomic_store_explicit(&core->busy, false, memory_order_relaxed);
 }

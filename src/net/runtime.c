@@ -47,6 +47,7 @@ void vp__net_init(void) { pthread_once(&once, init); }
 
 /* The library goes, or the process: nobody may run our code after this. */
 __attribute__((destructor)) static void finish(void) {
-    vp__workers_stop();
+    vp__storages_end();
+    vp__workers_end();
     vp__native_finish();
 }
