@@ -22,11 +22,11 @@ typedef struct {
     _Atomic int64_t open[2]; /* begun in even and in odd rounds, and not ended */
 } vp__rounds;
 
-/* Returns what the end has to say. relaxed: a count, ordered by nothing else; whoever hears of
- * the beginning in another way sees it counted. */
+/* Returns what the end has to say. seq_cst, here and below: who lets a round begin after a waiter
+ * has read `now` finds what had begun before that waiter counted. */
 static inline uint8_t vp__rounds_begin(vp__rounds *r) {
     const uint8_t round = atomic_load_explicit(&r->now, memory_order_relaxed) & 1;
-    atomic_fetch_add_explicit(&r->open[round], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&r->open[round], 1, memory_order_seq_cst);
     return round;
 }
 
@@ -48,21 +48,17 @@ typedef struct {
 } vp__rounds_wait;
 
 static inline vp__rounds_wait vp__rounds_so_far(vp__rounds *r) {
-    /* With the fence below: who begins another round after this has read `now` sees what had
-     * begun before this. */
-    atomic_thread_fence(memory_order_seq_cst);
     return (vp__rounds_wait){.since =
-                                 atomic_load_explicit(&r->now, memory_order_acquire)};
+                                 atomic_load_explicit(&r->now, memory_order_seq_cst)};
 }
 
-/* Whether it is over; asked again and again. acquire: pairs with the ends, and with the exchange
- * of whoever has seen them and says so. */
+/* Whether it is over; asked again and again. seq_cst also acquires: what the ends release, and
+ * the exchange of whoever has seen them and says so. */
 static inline bool vp__rounds_are_over(vp__rounds *r, vp__rounds_wait *w) {
-    uint64_t now = atomic_load_explicit(&r->now, memory_order_acquire);
-    atomic_thread_fence(memory_order_seq_cst);
+    uint64_t now = atomic_load_explicit(&r->now, memory_order_seq_cst);
     bool free[2];
     for (int i = 0; i < 2; i++) {
-        free[i] = atomic_load_explicit(&r->open[i], memory_order_acquire) == 0;
+        free[i] = atomic_load_explicit(&r->open[i], memory_order_seq_cst) == 0;
         w->over[i] |= free[i];
     }
     /* The first round after `since` may have begun by what was seen before; each of the next
@@ -71,7 +67,7 @@ static inline bool vp__rounds_are_over(vp__rounds *r, vp__rounds_wait *w) {
     /* If it fails, somebody else has done it. */
     if (free[!(now & 1)])
         atomic_compare_exchange_strong_explicit(
-            &r->now, &now, now + 1, memory_order_acq_rel, memory_order_relaxed);
+            &r->now, &now, now + 1, memory_order_seq_cst, memory_order_relaxed);
     return false;
 }
 
