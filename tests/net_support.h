@@ -38,6 +38,14 @@ typedef struct {
 void vp__test_open_later(vp__test_opener *opener, vp__gate *gate, int milliseconds);
 void vp__test_join(vp__test_opener *opener);
 
+/* In a child the thread sanitizer confuses new threads with those of the parent. */
+#if defined(__SANITIZE_THREAD__)
+#define VP_NEEDS_THREADS_IN_A_CHILD()                                                    \
+    VP_SKIP("the thread sanitizer does not know threads that a child starts")
+#else
+#define VP_NEEDS_THREADS_IN_A_CHILD() ((void)0)
+#endif
+
 /* Which functions of the system give the calling thread no memory. */
 enum { VP__TEST_NO_ALIGNED_ALLOC = 1, VP__TEST_NO_CALLOC = 2 };
 extern _Thread_local int vp__test_no_memory;

@@ -176,10 +176,7 @@ static void *start_workers(void *unused) {
 /* Another thread, as one that issues, starts the workers again as soon as a fork has stopped
  * them: the child finds none, and the lock free. */
 VP_TEST(another_thread_starts_workers) {
-#if defined(__SANITIZE_THREAD__)
-    VP_SKIP(
-        "in a child the thread sanitizer confuses new threads with those of the parent");
-#endif
+    VP_NEEDS_THREADS_IN_A_CHILD();
     vp__test_threads(2);
     vp_sync(); /* which makes the processor ready for forks */
     pthread_t thread;

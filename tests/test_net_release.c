@@ -386,10 +386,7 @@ static void *just_sync(void *unused) {
  * memory, in the middle of fork. Whoever waits in the child, and however often it forks,
  * everything is given back, once. */
 VP_TEST(what_a_fork_sets_free_is_given_back) {
-#if defined(__SANITIZE_THREAD__)
-    VP_SKIP(
-        "in a child the thread sanitizer confuses new threads with those of the parent");
-#endif
+    VP_NEEDS_THREADS_IN_A_CHILD();
     static double memory[4];
     static int64_t indices[4] = {0, 1, 2, 3};
     static _Atomic int released;
@@ -453,6 +450,7 @@ static void *wait_for_chain(void *released) {
 /* A thread that waits runs nodes, and owes what they were the last to use until its wait is
  * over. A child has not that thread, but owes the same. */
 VP_TEST(what_a_waiting_thread_owes_its_child_owes) {
+    VP_NEEDS_THREADS_IN_A_CHILD();
     static _Atomic int released;
     vp__test_threads(2);
     VP_CHECK_OK(vp_sync());
