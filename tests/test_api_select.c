@@ -160,6 +160,7 @@ VP_TEST(masks_without_axes) {
 /* Out of bounds is out of bounds, also where nothing is selected. */
 VP_TEST(wrong_indices_beside_empty_ones) {
     static const int64_t seven = 7;
+    vp_scope outer = vp_begin();
     vp_array a = vp_let(vp_zeros(VP_F64, vp_shape(3, 3)));
     vp_array none = vp_let(vp_zeros(VP_I64, vp_shape(0)));
     vp_array far = vp_let(vp_from(VP_I64, vp_scalar_shape(), &seven));
@@ -182,9 +183,11 @@ VP_TEST(wrong_indices_beside_empty_ones) {
     vp_put(a, vp_at(none, far), 1.0);
     VP_CHECK_ERROR(vp_wait(a), VP_ERR_INDEX,
                    "put: index 7 is out of bounds for axis 1 with size 3");
+    vp_end(outer);
 }
 
 VP_TEST(items_of_no_kind) {
+    vp_scope outer = vp_begin();
     vp_array a = cube();
     vp_sel wrong[2] = {VP_ALL, VP_ALL};
     wrong[1].kind = (vp__sel_kind)17;
@@ -192,7 +195,7 @@ VP_TEST(items_of_no_kind) {
                    "get: item 1 of the selection is of no kind");
     vp_put(a, vp_index_of(2, wrong), 1);
     VP_CHECK_ERROR(vp_wait(a), VP_ERR_INDEX, "put: item 1 of the selection");
-    vp_clear_error();
+    vp_end(outer);
 }
 
 VP_TEST(indices_that_are_none) {
