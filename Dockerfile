@@ -7,7 +7,8 @@
 # leaves the figures and report.html in report/. What it measures is the machine it runs on,
 # so the experiments run when the container does, not when it is built.
 #
-# Untested: it was written where no container engine runs.
+# Not tested as a container, since no engine runs where it was written; its steps were, one by one,
+# in a bare Debian 12.
 FROM debian:bookworm
 
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates make \
