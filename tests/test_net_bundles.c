@@ -215,6 +215,85 @@ VP_TEST(a_loop_within_a_loop) {
     VP_CHECK_ARRAY(other_target, expected, ROWS);
 }
 
+/* A loop over what is not there yet is few nodes as well, that run when it is. */
+VP_TEST(bundles_wait_for_what_they_read) {
+    for (int in_place = 0; in_place < 2; in_place++) {
+        vp__test_threads(2);
+        vp__gate gate;
+        vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+        vp_array source = vp_let(vp_mul(m, 0.0));
+        VP_CHECK_OK(vp_sync());
+        const uint64_t issued = VP_STAT(issued), bundled = VP_STAT(bundled),
+                       elements = VP_STAT(elements);
+        if (in_place) /* a write to an array that has memory */
+            vp_put(source, vp_at(vp_range(0, ROWS)), VP_GATED(m, &gate));
+        else /* an array that has none */
+            vp_set(source, VP_GATED(m, &gate));
+        sum_rows(r, source, 0, ROWS);
+        VP_CHECK_GT(VP_STAT(bundled) - bundled, ROWS - 20);
+        VP_CHECK_LT(VP_STAT(issued) - issued, ROWS / 2);
+        VP_CHECK_EQ(VP_STAT(elements), elements);
+        vp__gate_open(&gate);
+        check_sums(r);
+    }
+}
+
+/* The first of a bundle reads what fails while it waits, the others do not. */
+VP_TEST(who_reads_what_failed_meanwhile_fails_alone) {
+    enum { FAILS = ROWS / 2 };
+    vp__test_threads(2);
+    vp_scope s = vp_begin();
+    vp__gate gate;
+    vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+    vp_array far = vp_let(vp_full(VP_I64, vp_shape(1), ROWS + 5));
+    VP_CHECK_OK(vp_sync());
+    vp_put(m, vp_at(vp_range(FAILS, FAILS + 1)), vp_take(m, VP_GATED(far, &gate), 0));
+    sum_rows(r, m, 0, ROWS);
+    VP_CHECK_GT(VP_STAT(bundled), ROWS - 20);
+    vp__gate_open(&gate);
+    VP_CHECK_ERROR(vp_wait(vp_let(vp_get(r, FAILS))), VP_ERR_INDEX, "out of bounds");
+    for (int i = 0; i < ROWS; i++) {
+        double value;
+        if (i == FAILS) continue;
+        VP_CHECK_OK(vp_read(vp_get(r, vp_range(i, i + 1)), &value, sizeof value));
+        VP_CHECK_EQ(value, sum_of(i));
+    }
+    vp_end(s);
+    vp_clear_error();
+}
+
+static vp_array first_source, second_source;
+static void *write_both(void *unused) {
+    vp_put(first_source, vp_at(VP_ALL, 0), 0.5);
+    vp_put(second_source, vp_at(VP_ALL, 0), vp_get(first_source, VP_ALL, 0));
+    return unused;
+}
+
+/* Another thread writes what an open bundle still has to read, and makes something of that:
+ * who reads the latter cannot join the bundle, or each would wait for the other. */
+VP_TEST_TIMEOUT(an_open_bundle_waits_for_nobody_who_waits_for_it, 60) {
+    vp__test_threads(2);
+    vp__tuning.bundle_ns = INT64_MAX / 4;
+    vp__tuning.copy_bytes = 0; /* writes wait */
+    vp__gate gate;
+    vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(2 * ROWS)));
+    first_source = vp_let(vp_mul(m, 0.0));
+    second_source = vp_let(vp_mul(m, 1.0));
+    VP_CHECK_OK(vp_sync());
+    vp_put(first_source, vp_at(vp_range(0, ROWS)), VP_GATED(m, &gate));
+    sum_rows(r, first_source, 0, ROWS / 4);
+    pthread_t other;
+    VP_CHECK_EQ(pthread_create(&other, NULL, write_both, NULL), 0);
+    VP_CHECK_EQ(pthread_join(other, NULL), 0);
+    sum_rows(r, second_source, ROWS / 4, ROWS / 2);
+    vp__gate_open(&gate);
+    for (int64_t i = 0; i < ROWS / 2; i++) {
+        double value;
+        VP_CHECK_OK(vp_read(vp_get(r, vp_range(i, i + 1)), &value, sizeof value));
+        VP_CHECK_EQ(value, i < ROWS / 4 ? sum_of(i) : sum_of(i) - (double)i * COLUMNS + 0.5);
+    }
+}
+
 /* An index out of bounds shows late; the loop overwrites part of what it has spoilt. */
 VP_TEST(a_loop_over_a_failed_array) {
     vp__test_threads(2);
@@ -267,6 +346,29 @@ VP_TEST(another_thread_waits_for_an_open_bundle) {
         VP_CHECK_EQ(pthread_create(&thread, NULL, read_last, &other), 0);
         pthread_join(thread, NULL);
         VP_CHECK_EQ(other.last, sum_of(ROWS - 1));
+        check_sums(r);
+    }
+}
+
+/* The same when it has to wait for its input, and its issuer does nothing any more. */
+VP_TEST(another_thread_waits_for_an_open_bundle_that_waits) {
+    vp__test_threads(2);
+    vp__tuning.bundle_ns = INT64_MAX / 4;
+    for (int spins = 0; spins < 2; spins++) {
+        vp__tuning.spin_ns = spins ? INT64_MAX / 4 : 0; /* or workers do come */
+        vp__gate gate;
+        vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+        VP_CHECK_OK(vp_sync());
+        vp_set(m, VP_GATED(m, &gate));
+        sum_rows(r, m, 0, ROWS);
+        vp__test_opener opener;
+        vp__test_open_later(&opener, &gate, 20);
+        reader other = {r, 0};
+        pthread_t thread;
+        VP_CHECK_EQ(pthread_create(&thread, NULL, read_last, &other), 0);
+        pthread_join(thread, NULL);
+        VP_CHECK_EQ(other.last, sum_of(ROWS - 1));
+        vp__test_join(&opener);
         check_sums(r);
     }
 }

@@ -10,13 +10,11 @@
 #include "jit/plugin.h"
 #include "net/bundle_run.h"
 #include "net/cost.h"
-#include "net/fork.h"
 #include "net/traced.h"
 #include "net/tuning.h"
 
 enum {
     BLOCK = 4096 - 64, /* of the pool, for node, accesses and lanes */
-    READS = 4,         /* storages a bundle may read */
     MOST_VALUE = 1024, /* bytes of a value */
 };
 
@@ -49,35 +47,63 @@ static bool is_wanted(const vp__recipe *recipe, const vp__expr *value) {
            vp__recipe_last(recipe)->out_bytes <= MOST_VALUE;
 }
 
-/* Enters one read, which must not have to wait. */
-static bool add_read(vp__node *n, const vp__expr *leaf) {
+/* Enters the first read of a storage, behind whatever it has to wait for. Only while the
+ * bundle is opened, with `waits`, may that be anything: later on others may wait for the
+ * bundle already, and what it waited for could be waiting for them. */
+static bool enter_read(vp__node *n, vp__storage *s, const vp__region *region, int *waits) {
+    vp__bundle *b = n->payload;
+    vp__bundle_read *r = &b->read[n->ninputs];
+    vp__group *g = NULL;
+    vp__spin_lock(&s->lock);
+    r->sequence = s->log.sequence;
+    r->ngates = vp__log_gates(&s->log, false, region, r->gate, VP__BUNDLE_READ_GATES);
+    if (!waits)
+        g = vp__log_try(&s->log, false, region);
+    else if (r->ngates <= VP__BUNDLE_READ_GATES)
+        g = vp__log_enter(&s->log, false, region, n, VP__WAIT_INPUT, waits);
+    vp__spin_unlock(&s->lock);
+    if (!g) return false;
+    vp__storage_retain(s);
+    /* No region of its own: it is its lanes that inherit. */
+    n->in[n->ninputs++] = (vp__input){.storage = s, .group = g};
+    return true;
+}
+
+static bool extend_read(const vp__bundle *b, int input, vp__storage *s, vp__group *g,
+                        const vp__region *region) {
+    const vp__bundle_read *r = &b->read[input];
+    vp__spin_lock(&s->lock);
+    const bool extended = vp__log_extend(&s->log, g, false, region, r->gate, r->ngates);
+    vp__spin_unlock(&s->lock);
+    return extended;
+}
+
+/* Enters what a leaf reads; *place is where that is. */
+static bool add_read(vp__node *n, const vp__expr *leaf, int64_t *place, int *waits) {
     vp__storage *s = leaf->storage;
     const vp__region region = vp__region_of(leaf->offset, leaf->ndim, leaf->dims,
                                             leaf->strides, vp__dtype[leaf->dtype].size);
     if (s == n->result) return false;
-    vp__input *in = n->in, *end = in + n->ninputs;
-    while (in < end && in->storage != s) in++;
-    if (in == end && n->ninputs == READS) return false;
-    vp__spin_lock(&s->lock);
-    vp__group *g = in == end ? vp__log_try(&s->log, false, &region) : in->group;
-    const bool entered =
-        in == end ? g != NULL : vp__log_extend(&s->log, g, false, &region, NULL, 0);
-    vp__spin_unlock(&s->lock);
+    int i = 0;
+    while (i < n->ninputs && n->in[i].storage != s) i++;
+    if (i == VP__BUNDLE_READS) return false;
+    const bool entered = i < n->ninputs
+                             ? extend_read(n->payload, i, s, n->in[i].group, &region)
+                             : enter_read(n, s, &region, waits);
     if (!entered) return false;
-    if (in == end) {
-        vp__storage_retain(s);
-        /* No region of its own, since all it reads is there: it inherits nothing. */
-        *in = (vp__input){.storage = s, .group = g};
-        n->ninputs++;
-    }
-    /* What failed goes its own way. Asked only now, when all that was written before is over:
-     * acquire, and the log's lock, order the answer after it. */
+    *place = vp__place(i, leaf->offset);
+    /* What has failed goes its own way. Asked only now: of what was written before and is
+     * over, acquire and the log's lock order the answer after it; of what is not, the lanes
+     * find out when they run. */
     return !atomic_load_explicit(&s->poison, memory_order_acquire);
 }
 
-static bool add_reads(vp__node *n, vp__expr *const *leaves, int count) {
-    for (int i = 0; i < count; i++)
-        if (!add_read(n, leaves[i])) return false;
+/* Those of a lane. `waits`: the bundle is being opened, and how many signals of its inputs it
+ * has to wait for is added there. */
+static bool add_reads(vp__node *n, vp__expr *const *leaves, int64_t *places, int *waits) {
+    const vp__bundle *b = n->payload;
+    for (int i = 0; i < b->nleaves; i++)
+        if (!add_read(n, leaves[i], &places[i], waits)) return false;
     return true;
 }
 
@@ -99,17 +125,13 @@ static bool is_like(const vp__node *n, const vp__recipe *recipe, const vp__targe
     return b->recipe == recipe && n->result == s && b->ndim == t->ndim && b->fits == fits;
 }
 
-static void add_lane(vp__node *n, vp__expr *const *leaves, const vp__expr *value,
+static void add_lane(vp__node *n, const int64_t *places, const vp__expr *value,
                      const vp__target *t, uint64_t sequence) {
     vp__bundle *b = n->payload;
     vp__lane *l = vp__lane_of(b, b->lanes++);
-    /* relaxed: what it reads was seen to be complete; the target has its memory. */
-    l->to = atomic_load_explicit(&n->result->host, memory_order_relaxed) + t->offset;
+    l->to = t->offset;
     l->sequence = sequence;
-    for (int i = 0; i < b->nleaves; i++)
-        l->data[i] =
-            atomic_load_explicit(&leaves[i]->storage->host, memory_order_relaxed) +
-            leaves[i]->offset;
+    for (int i = 0; i < b->nleaves; i++) l->leaf[i] = places[i];
     int64_t *axes = vp__lane_dims(b, l);
     for (int i = 0; i < b->ndim; i++) {
         axes[i] = t->dims[i];
@@ -121,9 +143,9 @@ static void add_lane(vp__node *n, vp__expr *const *leaves, const vp__expr *value
 static vp__node *bundle_new(vp__recipe *recipe, const vp__expr *value,
                             const vp__target *t, vp__storage *s, bool fits) {
     const size_t before =
-        (sizeof(vp__node) + 15) / 16 * 16 + READS * sizeof(vp__input) + 16;
+        (sizeof(vp__node) + 15) / 16 * 16 + VP__BUNDLE_READS * sizeof(vp__input) + 16;
     vp__node *n = vp__node_new(&vp__bundle_work, vp__segment_name(&recipe->seg),
-                               value->where, READS, 0, 0, 0, BLOCK - before);
+                               value->where, VP__BUNDLE_READS, 0, 0, 0, BLOCK - before);
     if (!n) return NULL;
     vp__bundle *b = n->payload;
     *b = (vp__bundle){.recipe = recipe,
@@ -131,7 +153,7 @@ static vp__node *bundle_new(vp__recipe *recipe, const vp__expr *value,
                       .ndim = t->ndim,
                       .fits = fits,
                       .first = (char *)(b + 1)};
-    b->lane_bytes = (int32_t)(sizeof(vp__lane) + sizeof(char *) * (size_t)b->nleaves +
+    b->lane_bytes = (int32_t)(sizeof(vp__lane) + sizeof(int64_t) * (size_t)b->nleaves +
                               2 * sizeof(int64_t) * (size_t)b->ndim);
     b->most = (int32_t)(((char *)n + n->bytes - b->first) / b->lane_bytes);
     b->value_bytes = (vp__recipe_last(recipe)->out_bytes + 15) / 16 * 16;
@@ -160,43 +182,39 @@ static bool enter_write(vp__node *n, const vp__region *region) {
     return n->write != NULL;
 }
 
-static vp__node *open_bundle(vp__core *core, vp__recipe *recipe, vp__expr *const *leaves,
-                             const vp__expr *value, const vp__target *t, vp__storage *s,
-                             const vp__region *region, bool fits) {
-    /* acquire pairs with the store of whoever allocated it. */
-    if (!atomic_load_explicit(&s->host, memory_order_acquire)) return NULL;
-    vp__node *n = bundle_new(recipe, value, t, s, fits);
-    if (!n) return NULL;
-    const vp__bundle *b = n->payload;
-    if (b->most < 2 || !add_reads(n, leaves, b->nleaves) || !enter_write(n, region)) {
-        for (int i = 0; i < n->ninputs; i++) {
-            vp__observe_end(n->in[i].group);
-            vp__storage_release(n->in[i].storage);
-        }
-        vp__node_unref(n);
-        return NULL;
-    }
-    vp__recipe_retain(recipe);
-    vp__storage_retain(s);
-    vp__node_enter(core, n);
-    return n;
-}
-
 /* --- handing over -------------------------------------------------------------------- */
 
+/* Lets it go; it runs when what it reads is there. */
 static void push(vp__core *core, vp__node *n) {
     vp__traced_accesses(n);
     vp__trace(VP__TR_SIZED, n->id, n->name, (uint64_t)n->result->bytes);
     vp__cost_place(n);
     vp__trace(VP__TR_PLACED, n->id, n->name, (uint64_t)n->home);
-    vp__trace(VP__TR_READY, n->id, n->name, 0);
-    vp__core_push(core, n->home, n);
+    vp__node_signal(n, VP__WAIT_INPUT);
+    vp__ready_take(core, false);
+}
+
+/* Whether what it reads is still being made. acquire: if not, it is there. */
+static bool is_waiting(vp__node *n) {
+    return atomic_load_explicit(&n->waits[VP__WAIT_INPUT], memory_order_acquire) > 1;
 }
 
 void vp__bundle_push(vp__core *core) {
     /* acquire: whoever had it last has put a lane in. */
     vp__node *n = atomic_exchange_explicit(&core->bundle, NULL, memory_order_acquire);
     if (n) push(core, n);
+}
+
+/* A worker gives back what it cannot run yet, so that it goes on growing; one that has napped
+ * in vain, and who waits, sees to it that it runs as soon as it can, whatever its issuer does. */
+static void leave(vp__core *self, vp__core *owner, vp__node *n) {
+    vp__node *none = NULL;
+    /* release: as in gather. */
+    if (!vp__core_is_worker(self) || self->insists ||
+        !atomic_compare_exchange_strong_explicit(&owner->bundle, &none, n,
+                                                 memory_order_release,
+                                                 memory_order_relaxed))
+        push(self, n);
 }
 
 vp__node *vp__bundle_take(vp__core *self) {
@@ -207,11 +225,48 @@ vp__node *vp__bundle_take(vp__core *self) {
         if (!atomic_load_explicit(&c->bundle, memory_order_relaxed)) continue;
         vp__node *n = atomic_exchange_explicit(&c->bundle, NULL, memory_order_acquire);
         if (!n) continue;
+        if (is_waiting(n)) {
+            leave(self, c, n);
+            continue;
+        }
         vp__traced_accesses(n);
         n->home = self->index < vp__placeable ? self->index : 0;
         vp__cost_book(n);
         return n;
     }
+    return NULL;
+}
+
+/* --- opening ------------------------------------------------------------------------- */
+
+/* Opens a bundle for a put, whose leaves are at *places then. NULL if that is not to be. */
+static vp__node *open_bundle(vp__core *core, vp__recipe *recipe, vp__expr *const *leaves,
+                             const vp__expr *value, const vp__target *t, vp__storage *s,
+                             const vp__region *region, bool fits, int64_t *places) {
+    vp__node *n = bundle_new(recipe, value, t, s, fits);
+    if (!n) return NULL;
+    const vp__bundle *b = n->payload;
+    int waits = 0;
+    bool opened = false;
+    if (b->most >= 2 && add_reads(n, leaves, places, &waits))
+        opened = enter_write(n, region);
+    else
+        vp__node_attached(n, VP__WAIT_STORE, 0, 1);
+    if (!opened && waits == 0) {
+        for (int i = 0; i < n->ninputs; i++) {
+            vp__observe_end(n->in[i].group);
+            vp__storage_release(n->in[i].storage);
+        }
+        vp__node_unref(n);
+        return NULL;
+    }
+    vp__node_attached(n, VP__WAIT_INPUT, waits, 1);
+    vp__recipe_retain(recipe);
+    vp__storage_retain(s);
+    vp__node_enter(core, n);
+    if (opened) return n;
+    /* What is going to signal it must find it: it goes through the net with nothing to do. */
+    push(core, n);
     return NULL;
 }
 
@@ -228,14 +283,14 @@ static bool is_somebody_idle(vp__core *core) {
  * operand VP__PLANES at a time, so there should be a multiple of that. What would keep
  * somebody busy for a while is given to who is idle; looked at seldom, because others write
  * what is looked at. */
-static bool is_full(vp__core *core, const vp__node *n) {
+static bool is_full(vp__core *core, vp__node *n) {
     const vp__bundle *b = n->payload;
     const float cost = n->estimate * (float)vp__cost_factor(n->key);
     if (b->lanes == b->most) return true;
     if (cost >= (float)vp__tuning.bundle_ns) return b->lanes % VP__PLANES == 0;
     const bool seldom = (b->lanes & (b->lanes - 1)) == 0;
     return seldom && b->lanes >= VP__PLANES && 4 * cost >= (float)vp__tuning.bundle_ns &&
-           is_somebody_idle(core);
+           is_somebody_idle(core) && !is_waiting(n);
 }
 
 /* An issuer that is far ahead of everybody does some of the work before it adds more. */
@@ -245,24 +300,10 @@ static void keep_pace(vp__core *core) {
     if (n) vp__node_run(core, n);
 }
 
-/* Where nobody else can have done it, does what is ready, since a bundle may have to wait for
- * it. False if that is nothing. (K-means on one thread, whose loop reads the centres that
- * were just issued, takes 36 ms with this and 57 without; on two it makes no difference.) */
-static bool work_off(vp__core *core) {
-    bool worked = false;
-    vp__node *n;
-    while (vp__placeable == 1 && !vp__fork_waits() &&
-           (n = vp__deque_steal(&core->deque))) {
-        vp__node_run(core, n);
-        worked = true;
-    }
-    return worked;
-}
-
 /* Adds a put, whose accesses are the bundle's already; the bundle is nobody's meanwhile. */
-static void gather(vp__core *core, vp__node *n, vp__expr *const *leaves,
+static void gather(vp__core *core, vp__node *n, const int64_t *places,
                    const vp__expr *value, const vp__target *t, uint64_t sequence) {
-    add_lane(n, leaves, value, t, sequence);
+    add_lane(n, places, value, t, sequence);
     vp__count(&core->counters.bundled, 1);
     core->streak_at = instructions_of(core);
     if (is_full(core, n)) {
@@ -284,22 +325,20 @@ bool vp__bundle_put(vp__recipe *recipe, vp__expr *const *leaves, const vp__expr 
     /* acquire: as in vp__bundle_push. */
     vp__node *n = atomic_exchange_explicit(&core->bundle, NULL, memory_order_acquire);
     uint64_t sequence = 0;
-    if (n &&
-        !(is_like(n, recipe, t, s, fits) && add_reads(n, leaves, recipe->seg.nleaves) &&
-          extend_write(n, region, &sequence))) {
+    int64_t places[VP__SEGMENT_LEAVES];
+    if (n && !(is_like(n, recipe, t, s, fits) && add_reads(n, leaves, places, NULL) &&
+               extend_write(n, region, &sequence))) {
         push(core, n);
         keep_pace(core);
         n = NULL;
     }
     if (!n) {
         vp__admit(0);
-        n = open_bundle(core, recipe, leaves, value, t, s, region, fits);
-        if (!n && work_off(core))
-            n = open_bundle(core, recipe, leaves, value, t, s, region, fits);
+        n = open_bundle(core, recipe, leaves, value, t, s, region, fits, places);
         if (!n) return false;
         sequence = n->write_sequence;
     }
-    gather(core, n, leaves, value, t, sequence);
+    gather(core, n, places, value, t, sequence);
     return true;
 }
 
@@ -331,13 +370,14 @@ bool vp__bundle_next(vp__core *core, const vp__target *t, vp__expr *value) {
     if (!n) return false;
     vp__bundle *b = n->payload;
     vp__expr *leaves[VP__SEGMENT_LEAVES];
+    int64_t places[VP__SEGMENT_LEAVES];
     uint64_t sequence;
-    if (is_next(core, n, t, value, leaves) && add_reads(n, leaves, b->nleaves)) {
+    if (is_next(core, n, t, value, leaves) && add_reads(n, leaves, places, NULL)) {
         const vp__region region = vp__region_of(t->offset, t->ndim, t->dims, t->strides,
                                                 vp__dtype[t->dtype].size);
         if (extend_write(n, &region, &sequence)) {
             b->recipe->uses++;
-            gather(core, n, leaves, value, t, sequence);
+            gather(core, n, places, value, t, sequence);
             return true;
         }
     }

@@ -8,9 +8,9 @@
  * something else as a node.
  *
  * A bundle is in the logs of what it reads and writes from its first put on, and each further
- * one widens its accesses, so it is ordered among all others as its puts would be. Its puts
- * read what is complete when they join, so that it never waits for an input; their stores may
- * have to wait, and then do so together.
+ * one widens its accesses, so it is ordered among all others as its puts would be. It may wait
+ * for what its first put reads; the others read what is complete or what it waits for anyway.
+ * Their stores may have to wait, and then do so together.
  */
 #ifndef VP_NET_BUNDLE_H
 #define VP_NET_BUNDLE_H

@@ -10,28 +10,32 @@
 
 static vp__region region_of(const vp__node *n, const vp__bundle *b, vp__lane *l) {
     const int64_t *dims = vp__lane_dims(b, l);
-    /* relaxed: it had its memory when the lane was added. */
-    const char *host = atomic_load_explicit(&n->result->host, memory_order_relaxed);
-    return vp__region_of(l->to - host, b->ndim, dims, dims + b->ndim,
-                         vp__dtype[n->dtype].size);
+    return vp__region_of(l->to, b->ndim, dims, dims + b->ndim, vp__dtype[n->dtype].size);
+}
+
+/* Where a lane's value goes, once it may be stored. relaxed: begin, or vp__node_store, has
+ * seen to it that there is memory. */
+static char *target_of(const vp__node *n, const vp__lane *l) {
+    return atomic_load_explicit(&n->result->host, memory_order_relaxed) + l->to;
 }
 
 static void copy(const vp__node *n, const vp__bundle *b, vp__lane *l, char *value) {
+    char *to = target_of(n, l);
     if (b->ndim == 0) {
-        memcpy(l->to, value, (size_t)vp__dtype[n->dtype].size);
+        memcpy(to, value, (size_t)vp__dtype[n->dtype].size);
         return;
     }
     const vp__part *last = vp__recipe_last(b->recipe);
     const int64_t *dims = vp__lane_dims(b, l), *strides = dims + b->ndim;
     const int size = vp__dtype[n->dtype].size;
     if (b->ndim == 1 && strides[0] == size && last->out_bytes == size) {
-        vp__kernels_get()->fill[vp__log2_size(size)](l->to, value, dims[0]);
+        vp__kernels_get()->fill[vp__log2_size(size)](to, value, dims[0]);
         return;
     }
     int64_t from[VP__MAXDIM];
     vp__shape_expand_strides(b->ndim, dims, last->out_ndim, last->out_dims,
                              last->out_strides, from);
-    vp__view out = {l->to, dims, strides, b->ndim, n->dtype};
+    vp__view out = {to, dims, strides, b->ndim, n->dtype};
     vp__view in = {value, dims, from, b->ndim, n->dtype};
     vp__lib_copy(&out, &in, 0, 1);
 }
@@ -40,6 +44,17 @@ static void copy(const vp__node *n, const vp__bundle *b, vp__lane *l, char *valu
  * mark is left, and what the others did is visible. */
 static bool may_store(vp__node *n) {
     return atomic_load_explicit(&n->waits[VP__WAIT_STORE], memory_order_acquire) == 1;
+}
+
+/* Where a lane's leaves are now that they are complete. */
+static void find_leaves(const vp__node *n, const vp__bundle *b, const vp__lane *l,
+                        char **leaf) {
+    for (int i = 0; i < b->nleaves; i++) {
+        const vp__storage *s = n->in[vp__place_input(l->leaf[i])].storage;
+        /* relaxed: the input's last signal, or who joined the bundle, has seen it. */
+        leaf[i] = atomic_load_explicit(&s->host, memory_order_relaxed) +
+                  vp__place_offset(l->leaf[i]);
+    }
 }
 
 /* Distances between lanes, where all are the same. */
@@ -51,15 +66,19 @@ typedef struct {
 /* With `to`, of targets as well. */
 static bool find_pace(const vp__bundle *b, bool to, pace *p) {
     const vp__lane *one = vp__lane_of(b, 0), *two = vp__lane_of(b, 1);
-    for (int i = 0; i < b->nleaves; i++) p->leaf[i] = two->data[i] - one->data[i];
+    for (int i = 0; i < b->nleaves; i++) {
+        p->leaf[i] = two->leaf[i] - one->leaf[i];
+        if (vp__place_input(p->leaf[i]) != 0) return false; /* of different inputs */
+    }
     p->to = two->to - one->to;
     for (int k = 2; k < b->lanes; k++) {
         one = two;
         two = vp__lane_of(b, k);
         for (int i = 0; i < b->nleaves; i++)
-            if (two->data[i] - one->data[i] != p->leaf[i]) return false;
+            if (two->leaf[i] - one->leaf[i] != p->leaf[i]) return false;
         if (to && two->to - one->to != p->to) return false;
     }
+    for (int i = 0; i < b->nleaves; i++) p->leaf[i] = vp__place_offset(p->leaf[i]);
     return true;
 }
 
@@ -74,7 +93,13 @@ static bool is_apart(const vp__node *n, const vp__bundle *b, int64_t step) {
 
 static void begin(vp__node *n) {
     vp__bundle *b = n->payload;
+    if (b->lanes == 0) return;
     const bool store = may_store(n);
+    /* A renamed buffer's first writer allocates; nobody else can be here then. */
+    if (store && !vp__storage_allocate(n->result)) {
+        vp__node_fail(n, vp__node_no_memory(n));
+        return;
+    }
     if (store && b->fits) return;
     n->temporary_bytes = b->lanes * b->value_bytes;
     b->room = vp__pool_alloc((size_t)n->temporary_bytes);
@@ -88,14 +113,53 @@ static void begin(vp__node *n) {
 static void fail(vp__node *n, const vp__bundle *b, vp__lane *l, vp__error *error) {
     const vp__region region = region_of(n, b, l);
     vp__storage_poison(n->result, error, &region, l->sequence);
-    l->to = NULL;
+    l->to = -1;
+}
+
+/* Whether anything it reads has failed, there or elsewhere. acquire: as in settle. */
+static bool has_failed_input(const vp__node *n) {
+    for (int i = 0; i < n->ninputs; i++)
+        if (atomic_load_explicit(&n->in[i].storage->poison, memory_order_acquire))
+            return true;
+    return false;
+}
+
+/* The error that a lane inherits, retained; NULL if none. */
+static vp__error *inherited(const vp__node *n, const vp__bundle *b, const vp__lane *l) {
+    const vp__segment *seg = &b->recipe->seg;
+    for (const vp__step *s = seg->step; s < seg->step + seg->nsteps; s++) {
+        if (s->kind != VP__EXPR_LEAF) continue;
+        const int64_t place = l->leaf[s->leaf], *dims = b->recipe->layout[2 * s->leaf],
+                      *strides = b->recipe->layout[2 * s->leaf + 1];
+        const int input = vp__place_input(place);
+        const vp__region region = vp__region_of(vp__place_offset(place), s->ndim, dims,
+                                                strides, vp__dtype[s->result].size);
+        vp__error *e =
+            vp__storage_error(n->in[input].storage, &region, b->read[input].sequence);
+        if (e) return vp__error_retain(e);
+    }
+    return NULL;
 }
 
 static void compute_one(vp__node *n, const vp__bundle *b, int i, vp__core *core) {
     vp__lane *l = vp__lane_of(b, i);
-    char *out = b->room ? b->room + i * b->value_bytes : l->to;
-    vp__error *error = vp__recipe_run(b->recipe, l->data, out, !b->room, core, n->where);
+    char *out = b->room ? b->room + i * b->value_bytes : target_of(n, l);
+    char *leaf[VP__SEGMENT_LEAVES];
+    find_leaves(n, b, l, leaf);
+    vp__error *error = vp__recipe_run(b->recipe, leaf, out, !b->room, core, n->where);
     if (error) fail(n, b, l, error);
+}
+
+/* One after the other, those whose operands have not failed. */
+static void compute_each(vp__node *n, const vp__bundle *b, bool failed, vp__core *core) {
+    for (int i = 0; i < b->lanes; i++) {
+        vp__lane *l = vp__lane_of(b, i);
+        vp__error *error = failed ? inherited(n, b, l) : NULL;
+        if (error)
+            fail(n, b, l, error);
+        else
+            compute_one(n, b, i, core);
+    }
 }
 
 /* Computes all lanes in one run of an axis more, if they allow it. */
@@ -104,9 +168,11 @@ static bool compute_together(vp__node *n, const vp__bundle *b, vp__core *core) {
     if (b->lanes < 2 || !find_pace(b, !b->room, &p)) return false;
     if (!b->room && !is_apart(n, b, p.to)) return false;
     const vp__lane *first = vp__lane_of(b, 0);
+    char *leaf[VP__SEGMENT_LEAVES];
+    find_leaves(n, b, first, leaf);
     vp__error *error;
     if (!vp__recipe_run_lanes(
-            b->recipe, b->lanes, first->data, p.leaf, b->room ? b->room : first->to,
+            b->recipe, b->lanes, leaf, p.leaf, b->room ? b->room : target_of(n, first),
             b->room ? b->value_bytes : p.to, !b->room, core, n->where, &error))
         return false;
     if (error) vp__node_fail(n, error);
@@ -117,15 +183,15 @@ static void store(vp__node *n) {
     vp__bundle *b = n->payload;
     for (int i = 0; i < b->lanes; i++) {
         vp__lane *l = vp__lane_of(b, i);
-        if (l->to) copy(n, b, l, b->room + i * b->value_bytes);
+        if (l->to >= 0) copy(n, b, l, b->room + i * b->value_bytes);
     }
 }
 
 static void piece(vp__node *n, int64_t unused, vp__core *core) {
     (void)unused;
     vp__bundle *b = n->payload;
-    if (!compute_together(n, b, core))
-        for (int i = 0; i < b->lanes; i++) compute_one(n, b, i, core);
+    const bool failed = has_failed_input(n);
+    if (failed || !compute_together(n, b, core)) compute_each(n, b, failed, core);
     if (b->room && !n->temporary && !n->error) store(n);
 }
 
@@ -134,7 +200,7 @@ static void count_stored(const vp__node *n) {
     int64_t stored = 0;
     for (int i = 0; i < b->lanes; i++) {
         vp__lane *l = vp__lane_of(b, i);
-        if (l->to) stored += vp__shape_count(b->ndim, vp__lane_dims(b, l), 1);
+        if (l->to >= 0) stored += vp__shape_count(b->ndim, vp__lane_dims(b, l), 1);
     }
     vp__count(&vp__core_self()->counters.stored, (uint64_t)stored);
 }
@@ -147,7 +213,7 @@ static void settle(vp__node *n) {
         return;
     for (int i = 0; i < b->lanes; i++) {
         vp__lane *l = vp__lane_of(b, i);
-        if (!l->to) continue;
+        if (l->to < 0) continue;
         if (n->error) {
             fail(n, b, l, vp__error_retain(n->error));
             continue;

@@ -9,14 +9,38 @@
 
 #include "net/issue.h"
 
-enum { VP__BUNDLE_GATES = 16 }; /* groups its stores may wait for */
+enum {
+    VP__BUNDLE_GATES = 16,     /* groups its stores may wait for */
+    VP__BUNDLE_READS = 4,      /* storages it may read */
+    VP__BUNDLE_READ_GATES = 4, /* groups it may wait for in each of them */
+};
 
-/* One put. dims and strides of its target follow the leaves' addresses. */
+/* One put. What it reads and where it writes may have no memory yet. dims and strides of its
+ * target follow the leaves. */
 typedef struct {
-    char *to;
+    int64_t to;        /* bytes from the beginning of the target's storage; < 0: it failed */
     uint64_t sequence; /* of the write */
-    char *data[];      /* of the leaves */
+    int64_t leaf[];    /* vp__place */
 } vp__lane;
+
+/* Where a leaf is: bytes from the beginning of one of the node's inputs. Those of one input
+ * are as far apart as their places, times VP__BUNDLE_READS. */
+static inline int64_t vp__place(int input, int64_t offset) {
+    return offset * VP__BUNDLE_READS + input;
+}
+static inline int vp__place_input(int64_t place) {
+    return (int)(place & (VP__BUNDLE_READS - 1));
+}
+static inline int64_t vp__place_offset(int64_t place) {
+    return (place - vp__place_input(place)) / VP__BUNDLE_READS;
+}
+
+/* The read of one storage: what it was entered after, and what it has to wait for. */
+typedef struct {
+    uint64_t sequence;
+    int32_t ngates;
+    vp__group *gate[VP__BUNDLE_READ_GATES];
+} vp__bundle_read;
 
 typedef struct {
     vp__recipe *recipe;
@@ -26,6 +50,7 @@ typedef struct {
     bool fits;    /* values have their target's shape */
     int32_t ngates;
     vp__group *gate[VP__BUNDLE_GATES];
+    vp__bundle_read read[VP__BUNDLE_READS]; /* of the node's inputs */
     int64_t value_bytes; /* of a lane, in a temporary */
     char *room;          /* for values that cannot be computed in place */
     char *first;         /* lanes follow each other */
@@ -36,7 +61,7 @@ static inline vp__lane *vp__lane_of(const vp__bundle *b, int i) {
 }
 
 static inline int64_t *vp__lane_dims(const vp__bundle *b, vp__lane *l) {
-    return (int64_t *)(l->data + b->nleaves);
+    return l->leaf + b->nleaves;
 }
 
 extern const vp__work vp__bundle_work;

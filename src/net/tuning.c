@@ -26,6 +26,6 @@ vp__tuning_t vp__tuning = {
     .share_ns = 100,
     /* A futex wake costs the waker 14 µs and the sleeper 20 on a virtual machine. */
     .wake_ns = 60000,
-    .spin_ns = 30000,
+    .spin_ns = 100000,
     .naps = 50,
 };
