@@ -262,6 +262,23 @@ VP_TEST(who_reads_what_failed_meanwhile_fails_alone) {
     vp_clear_error();
 }
 
+/* What fails while a put into no elements waits for it shows in what those are part of. */
+VP_TEST(a_put_of_nothing_that_fails_late_is_seen) {
+    vp__test_threads(2);
+    vp__tuning.bundle_after = 0;
+    vp_scope s = vp_begin();
+    vp__gate gate;
+    vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+    vp_array far = vp_let(vp_full(VP_I64, vp_shape(1), ROWS + 5));
+    VP_CHECK_OK(vp_sync());
+    vp_array bad = vp_let(vp_take(m, VP_GATED(far, &gate), 0));
+    vp_put(r, vp_at(vp_range(0, 0)), vp_sum(vp_abs(bad)));
+    vp__gate_open(&gate);
+    VP_CHECK_ERROR(vp_wait(r), VP_ERR_INDEX, "out of bounds");
+    vp_end(s);
+    vp_clear_error();
+}
+
 static vp_array first_source, second_source;
 static void *write_both(void *unused) {
     vp_put(first_source, vp_at(VP_ALL, 0), 0.5);

@@ -37,9 +37,17 @@ static bool is_loop(vp__core *core, const vp__recipe *recipe) {
     return core->streak >= vp__tuning.bundle_after;
 }
 
-static bool is_wanted(const vp__recipe *recipe, const vp__expr *value) {
+/* What cannot be put into no elements at all shows elsewhere (put.c): not in a bundle. */
+static bool is_empty(const vp__target *t) {
+    for (int i = 0; i < t->ndim; i++)
+        if (t->dims[i] == 0) return true;
+    return false;
+}
+
+static bool is_wanted(const vp__recipe *recipe, const vp__expr *value,
+                      const vp__target *t) {
     const vp__config *config = vp__config_get();
-    if (config->sync || !config->inline_nodes || vp__device_count ||
+    if (config->sync || !config->inline_nodes || vp__device_count || is_empty(t) ||
         config->without & VP__WITHOUT_BUNDLES)
         return false;
     const float cost = value->cost * (float)vp__cost_factor(value->op);
@@ -321,7 +329,7 @@ bool vp__bundle_put(vp__recipe *recipe, vp__expr *const *leaves, const vp__expr 
                     const vp__target *t, vp__storage *s, const vp__region *region,
                     bool fits) {
     vp__core *core = vp__core_self();
-    if (!is_loop(core, recipe) || !is_wanted(recipe, value)) return false;
+    if (!is_loop(core, recipe) || !is_wanted(recipe, value, t)) return false;
     /* acquire: as in vp__bundle_push. */
     vp__node *n = atomic_exchange_explicit(&core->bundle, NULL, memory_order_acquire);
     uint64_t sequence = 0;
@@ -351,7 +359,7 @@ static bool is_next(vp__core *core, const vp__node *n, const vp__target *t,
     vp__storage *s = n->result;
     const bool fits =
         !value->late && vp__shape_equal(value->ndim, value->dims, t->ndim, t->dims);
-    if (b->ndim != t->ndim || b->fits != fits ||
+    if (b->ndim != t->ndim || b->fits != fits || is_empty(t) ||
         instructions_of(core) != core->streak_at || recipe->uses >= core->recipe_uses ||
         !vp__recipe_is_for(recipe, value, fits ? t->strides : NULL, leaves))
         return false;
