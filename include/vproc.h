@@ -388,10 +388,10 @@ static inline vp_sel vp_every(int64_t step) {
     return s;
 }
 
-/* A whole selection: vp_at(VP_ALL, 3), up to 16 items. It refers to its items and must not
- * outlive them: those of vp_at last to the end of the innermost block it is written in (a lone
- * statement after `if` or `for` is one), in C++ of the statement. So write it where it is used,
- * and neither return nor keep it. */
+/* A whole selection: vp_at(VP_ALL, 3), up to 16 items (vp_index_of: 65). It refers to them and
+ * must not outlive them: those of vp_at last to the end of the innermost block it is written in
+ * (a lone statement after `if` or `for` is one), in C++ of the statement. So write it where it is
+ * used, and neither return nor keep it. */
 typedef struct {
     int64_t count;
     const vp_sel *item;

@@ -186,6 +186,29 @@ VP_TEST(wrong_indices_beside_empty_ones) {
     vp_end(outer);
 }
 
+/* Every axis of an array with as many as there can be, and new ones besides. */
+VP_TEST(as_many_items_as_axes) {
+    enum { AXES = 32, MOST = 2 * AXES + 1 };
+    vp_scope outer = vp_begin();
+    int64_t dims[AXES];
+    for (int i = 0; i < AXES; i++) dims[i] = i % 2 ? 1 : 2;
+    vp_array flat = vp__test_counting(1 << (AXES / 2));
+    vp_array a = vp_let(vp_reshape(flat, vp_shape_of(AXES, dims, false)));
+    vp_sel item[MOST + 1];
+    for (int i = 0; i <= MOST; i++) item[i] = VP_NEWAXIS;
+    for (int i = 0; i < AXES; i++) item[i] = VP__SEL(i % 2 ? 0 : -1);
+    VP_CHECK_VALUES(vp_get_at(a, vp_index_of(AXES, item)), (1 << (AXES / 2)) - 1);
+    vp_put(a, vp_index_of(AXES, item), -5);
+    VP_CHECK_VALUES(vp_get_at(a, vp_index_of(AXES, item)), -5);
+    item[MOST - 1] = VP_ELLIPSIS;
+    vp_array wide = vp_let(vp_get_at(a, vp_index_of(MOST, item)));
+    VP_CHECK_EQ(vp_ndim(wide), AXES);
+    VP_CHECK_ERROR(vp_wait(vp_get_at(a, vp_index_of(MOST + 1, item))), VP_ERR_INDEX,
+                   "a selection has at most 65 items, not 66");
+    vp_end(outer);
+    vp_clear_error();
+}
+
 VP_TEST(items_of_no_kind) {
     vp_scope outer = vp_begin();
     vp_array a = cube();

@@ -76,17 +76,26 @@ static vp_expr view_operand(vp_operand x, const vp__viewop *op, const char *wher
     return vp__give(view_expr(vp__operand_view(x, where), op, where));
 }
 
-static vp__viewop with_shape(vp__view_kind kind, const char *name,
-                             const vp_shape_t *shape) {
-    vp__viewop op = {.kind = kind, .name = name, .count = shape->ndim};
+/* All but what it is applied with. */
+static void begin_op(vp__viewop *op, vp__view_kind kind, const char *name, int count) {
+    op->kind = kind;
+    op->name = name;
+    op->count = count;
+}
+
+static vp_expr view_by_shape(vp_operand x, vp__view_kind kind, const char *name,
+                             const vp_shape_t *shape, const char *where) {
+    vp__viewop op;
+    begin_op(&op, kind, name, shape->ndim);
     if (shape->ndim > 0 && shape->ndim <= VP_MAXDIM)
         memcpy(op.u.dims, shape->dims, (size_t)shape->ndim * sizeof(int64_t));
-    return op;
+    return view_operand(x, &op, where);
 }
 
 static vp_expr view_by_axes(vp_operand x, vp__view_kind kind, const char *name,
                             const vp_axes_t *axes, const char *where) {
-    vp__viewop op = {.kind = kind, .name = name, .count = axes->count};
+    vp__viewop op;
+    begin_op(&op, kind, name, axes->count);
     vp__expr *e = vp__operand_view(x, where);
     vp__error *error =
         e->kind == VP__EXPR_POISON ? NULL : vp__axes_check(axes, name, where);
@@ -97,14 +106,12 @@ static vp_expr view_by_axes(vp_operand x, vp__view_kind kind, const char *name,
 
 vp_expr vp__reshape(const char *where, vp_operand x, vp_shape_t shape) {
     VP__CALL;
-    vp__viewop op = with_shape(VP__VIEW_RESHAPE, "reshape", &shape);
-    return view_operand(x, &op, where);
+    return view_by_shape(x, VP__VIEW_RESHAPE, "reshape", &shape, where);
 }
 
 vp_expr vp__broadcast(const char *where, vp_operand x, vp_shape_t shape) {
     VP__CALL;
-    vp__viewop op = with_shape(VP__VIEW_BROADCAST, "broadcast", &shape);
-    return view_operand(x, &op, where);
+    return view_by_shape(x, VP__VIEW_BROADCAST, "broadcast", &shape, where);
 }
 
 vp_expr vp__permute(const char *where, vp_operand x, vp_axes_t axes) {
@@ -123,7 +130,9 @@ vp_expr vp__flip(const char *where, vp_operand x, vp_axes_t axes) {
 }
 
 static vp__expr *expand_expr(vp__expr *e, int axis, const char *name, const char *where) {
-    vp__viewop op = {.kind = VP__VIEW_EXPAND, .name = name, .count = 1, .u.axis = {axis}};
+    vp__viewop op;
+    begin_op(&op, VP__VIEW_EXPAND, name, 1);
+    op.u.axis[0] = axis;
     return view_expr(e, &op, where);
 }
 
@@ -184,7 +193,8 @@ static vp__expr *repeat_leaf(vp__expr *e, int64_t *before, int64_t *after,
                           vp__error_new(VP_ERR_SHAPE, where,
                                         "%s: the result would be too large", name));
     e = copy_leaf(readdress(e, e->offset, n, dims, strides, where), false, where);
-    vp__viewop op = {.kind = VP__VIEW_RESHAPE, .name = name, .count = ndim};
+    vp__viewop op;
+    begin_op(&op, VP__VIEW_RESHAPE, name, ndim);
     memcpy(op.u.dims, merged, (size_t)ndim * sizeof(int64_t));
     return view_expr(e, &op, where);
 }

@@ -88,10 +88,11 @@ static void add_item(selection *s, vp__expr *array, int axis, const int64_t *dim
     s->item[k] = vp__value_expr(&v, where);
 }
 
-static vp__viewop plain_items(const vp_index *index) {
-    vp__viewop op = {.kind = VP__VIEW_SELECT, .name = "get", .count = (int)index->count};
-    memcpy(op.u.item, index->item, (size_t)index->count * sizeof(vp_sel));
-    return op;
+static void plain_items(const vp_index *index, vp__viewop *op) {
+    op->kind = VP__VIEW_SELECT;
+    op->name = "get";
+    op->count = (int)index->count;
+    memcpy(op->u.item, index->item, (size_t)index->count * sizeof(vp_sel));
 }
 
 /* Works a selection out against a layout. The index arrays' axes stay whole in it; array[i]
@@ -100,7 +101,9 @@ static vp__error *select_from(selection *s, const vp_index *index, vp__expr **ar
                               const vp__layout *from, int size, const char *name,
                               const char *where) {
     /* For the view a mask of m axes is m whole axes, and one without axes is a new one. */
-    vp__viewop op = {.kind = VP__VIEW_SELECT};
+    vp__viewop op;
+    op.kind = VP__VIEW_SELECT;
+    op.count = 0;
     int used = 0, axis = 0, first = -1, last = -1, advanced = 0;
     for (int i = 0; i < index->count; i++) used += axes_used(&index->item[i], array[i]);
     for (int i = 0; i < index->count; i++) {
@@ -110,9 +113,10 @@ static vp__error *select_from(selection *s, const vp_index *index, vp__expr **ar
             item.kind = is_bare_mask(array[i]) ? VP__SEL_NEWAXIS : VP__SEL_ALL;
             if (item.kind == VP__SEL_ALL) axes = axes_used(&index->item[i], array[i]);
         }
-        if (op.count + axes > 16)
+        if (op.count + axes > VP__SELECTED)
             return vp__error_new(VP_ERR_INDEX, where,
-                                 "%s: a selection has at most 16 items", name);
+                                 "%s: a selection has at most %d items", name,
+                                 VP__SELECTED);
         for (int k = 0; k < axes; k++) op.u.item[op.count++] = item;
     }
     s->layout = *from;
@@ -172,10 +176,10 @@ static vp__error *resolve_arrays(const vp_index *index, vp__expr **array,
     if (index->count && !index->item)
         return vp__error_new(VP_ERR_INDEX, where, "%s: the selection's items are NULL",
                              name);
-    if (index->count < 0 || index->count > 16)
+    if (index->count < 0 || index->count > VP__SELECTED)
         return vp__error_new(VP_ERR_INDEX, where,
-                             "%s: a selection has at most 16 items, not %lld", name,
-                             (long long)index->count);
+                             "%s: a selection has at most %d items, not %lld", name,
+                             VP__SELECTED, (long long)index->count);
     for (int i = 0; i < index->count; i++) {
         const vp_sel *item = &index->item[i];
         if ((unsigned)item->kind > VP__SEL_ARRAY && !error)
@@ -200,7 +204,7 @@ static vp__error *resolve_arrays(const vp_index *index, vp__expr **array,
 }
 
 static void free_arrays(int64_t count, vp__expr **array) {
-    for (int i = 0; i < count && i < 16; i++)
+    for (int i = 0; i < count && i < VP__SELECTED; i++)
         if (array[i]) vp__expr_free(array[i]);
 }
 
@@ -248,7 +252,7 @@ static vp__expr *gather(vp__expr *base, selection *s, const char *name,
 
 /* Whether a selection needs no index arrays, and nothing is wrong with its items. */
 static bool is_plain(const vp_index *index) {
-    if (index->count < 0 || index->count > 16 || (index->count && !index->item))
+    if (index->count < 0 || index->count > VP__SELECTED || (index->count && !index->item))
         return false;
     bool plain = true;
     for (int i = 0; i < index->count; i++)
@@ -264,7 +268,7 @@ vp_expr vp__get(const char *where, vp_operand x, vp_index at) {
                                  : vp__operand_view(x, where);
     if (plain && named && !e->late) return vp__give(e);
     if (e->kind != VP__EXPR_VIEW) e = vp__as_leaf(e);
-    vp__expr *array[16] = {NULL};
+    vp__expr *array[VP__SELECTED] = {NULL};
     vp__error *error = resolve_arrays(index, array, "get", where);
     if (e->kind == VP__EXPR_POISON || error) {
         free_arrays(index->count, array);
@@ -272,7 +276,8 @@ vp_expr vp__get(const char *where, vp_operand x, vp_index at) {
         return vp__give(vp__refuse(1, &e, where, error));
     }
     if (plain) {
-        vp__viewop op = plain_items(index);
+        vp__viewop op;
+        plain_items(index, &op);
         return vp__give(vp__select_expr(e, &op, where));
     }
     e = vp__as_sized_leaf(e);
@@ -524,7 +529,7 @@ void vp__put_at(const char *where, vp_array a, vp_index at, vp_operand x) {
     const vp_index *index = &at;
     vp__expr *value = vp__operand(x, where);
     const bool plain = is_plain(index);
-    vp__expr *array[16];
+    vp__expr *array[VP__SELECTED];
     vp__error *error = NULL;
     if (!plain) {
         memset(array, 0, sizeof array);

@@ -20,12 +20,16 @@ typedef enum {
     VP__VIEW_FLIP,
 } vp__view_kind;
 
+/* Items of a selection: one for each axis, as many new axes, and an ellipsis. */
+enum { VP__SELECTED = 2 * VP__MAXDIM + 1 };
+
+/* Large: set what there is of it, and do not clear or copy it without need. */
 typedef struct {
     vp__view_kind kind;
     const char *name; /* of the instruction, for errors */
     int count;        /* items, axes or dims */
     union {
-        vp_sel item[16];
+        vp_sel item[VP__SELECTED];
         int64_t dims[VP__MAXDIM];
         int axis[VP__MAXDIM];
     } u;
