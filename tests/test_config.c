@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "device/cpu/pair.h"
 #include "device/cpu/topology.h"
 #include "tests/harness.h"
 
@@ -216,4 +217,10 @@ VP_TEST(cpus_are_described) {
     VP_CHECK_GT(ns, 1.0);
     VP_CHECK_LE(ns, 1e6);
     VP_CHECK_EQ(vp__cpu_handover_ns(), ns);
+    const double together = vp__cpu_together();
+    printf("hand-over %.0f ns, together %.2f\n", ns, together);
+    VP_CHECK_GT(together, 0.1); /* another process may take most of either */
+    VP_CHECK_LT(together, 20);
+    if (vp__cpu_count() == 1) VP_CHECK_EQ(together, 1);
+    VP_CHECK_EQ(vp__cpu_together(), together);
 }

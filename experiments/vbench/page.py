@@ -88,6 +88,10 @@ def machine_table(machine):
         row("hand-over between cores", f"{machine['handover_ns']:.0f} ns")
     if is_number(machine.get("handover_end_ns")):
         row("the same at the end", f"{machine['handover_end_ns']:.0f} ns")
+    together = [f"{machine[key]:.2f}" for key in ("together", "together_end")
+                if is_number(machine.get(key))]
+    row("two cores over one", " at the beginning, ".join(together)
+        + " at the end" * (len(together) == 2))
     row("placement", text_of(machine.get("placement")).replace("note: ", ""))
     row("compiler of kernels", machine.get("compiler"))
     libraries = [text_of(machine.get(key)) for key in ("blas", "fftw")]

@@ -56,10 +56,12 @@ def aligned(rows):
 def machine_lines(machine):
     threads = machine["threads"]
     end = machine.get("handover_end_ns")
+    together = [f"{machine[key]:.2f}" for key in ("together", "together_end") if key in machine]
     yield (f"{machine['cpu']}, {machine['cores']} cores, vproc on {threads} "
            f"thread{'s' * (threads != 1)}, {machine['isa']}, "
            f"hand-over between cores {machine['handover_ns']:.0f} ns"
-           + (f", at the end {end:.0f} ns" if end is not None else ""))
+           + (f", at the end {end:.0f} ns" if end is not None else "")
+           + (f"; two together {' and '.join(together)} times one" if together else ""))
     if machine.get("placement"):
         yield machine["placement"]
     yield ", ".join(f"{name} {version}" for name, version in machine["versions"].items())

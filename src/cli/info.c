@@ -12,6 +12,7 @@
 
 #include "base/config.h"
 #include "cli/cli.h"
+#include "device/cpu/pair.h"
 #include "device/cpu/topology.h"
 #include "device/device.h"
 #include "jit/compiler.h"
@@ -115,8 +116,8 @@ static void show_text(void) {
     printf("cores        %d\n", vp__cpu_count());
     printf("caches       L1 %zu kB, L2 %zu kB, L3 %zu kB\n", vp__cpu_cache_bytes(1) >> 10,
            vp__cpu_cache_bytes(2) >> 10, vp__cpu_cache_bytes(3) >> 10);
-    printf("hand-over    %.0f ns between cores%s\n", vp__cpu_handover_ns(),
-           vp__cpu_handover_ns() < 50 ? " (two threads of one physical core)" : "");
+    printf("two cores    %.0f ns for a hand-over; together %.2f times what one does\n",
+           vp__cpu_handover_ns(), vp__cpu_together());
     printf("memory       %lld MB\n", (long long)(c->memory_all >> 20));
     printf("base kernels %s\n", vp__kernels_get()->isa);
     printf("native code  %s, compiler %s\n", jit_name(c->jit),
@@ -149,8 +150,8 @@ static void show_json(void) {
     printf("\"threads\": %d, \"isa\": \"%s\", \"caches\": [%zu, %zu, %zu], ", c->threads,
            vp__kernels_get()->isa, vp__cpu_cache_bytes(1), vp__cpu_cache_bytes(2),
            vp__cpu_cache_bytes(3));
-    printf("\"memory\": %lld, \"handover_ns\": %.1f, ", (long long)c->memory_all,
-           vp__cpu_handover_ns());
+    printf("\"memory\": %lld, \"handover_ns\": %.1f, \"together\": %.3f, ",
+           (long long)c->memory_all, vp__cpu_handover_ns(), vp__cpu_together());
     printf("\"compiler\": \"%s\", \"math\": \"%s\", \"glibc\": \"%s\", ",
            or_else(compiler(), ""), math_library(), glibc_version());
     printf("\"blas\": \"%s\", \"fftw\": \"%s\", \"fftwf\": \"%s\", ",

@@ -95,7 +95,8 @@ def check_info():
     check("vproc info", status == 0 and "cores" in out and "cost model" in out, out + err)
     status, out, err = vproc("info", "--json")
     facts = json.loads(out)
-    check("vproc info --json", facts["cores"] >= 1 and facts["handover_ns"] > 0, out)
+    check("vproc info --json", facts["cores"] >= 1 and facts["handover_ns"] > 0
+          and facts["together"] > 0, out)
     check("who built it", re.fullmatch(r"[\w-]+ [\d.]+", facts["built_by"]), out)
     (cores,) = facts["devices"]
     check("the cores as a device", cores["name"] == "cores"
@@ -356,13 +357,13 @@ def check_threads():
 
 
 def check_placement():
-    for first, last, said in ((100, 100, ""), (40, None, "at the beginning the"),
-                              (100, 40, "at the end the"),
-                              (40, 40, "at the beginning and at the end the")):
-        facts = {"handover_ns": first} | ({"handover_end_ns": last} if last else {})
+    for first, last, said in ((1.9, 1.9, ""), (1.1, None, "at the beginning (1.1"),
+                              (1.9, 1.2, "at the end (1.2"),
+                              (1.1, 1.2, "at the beginning (1.1 times what one does) and at the end")):
+        facts = {"cores": 2, "together": first} | ({"together_end": last} if last else {})
         found = machine.placement(facts)
-        check(f"hand-over of {first} and {last}", said in found and bool(said) == bool(found),
-              found)
+        check(f"together {first} and {last}", said in found and bool(said) == bool(found), found)
+    check("one core", machine.placement({"cores": 1, "together": 1}) == "")
 
 
 def check_stopping():

@@ -1,23 +1,14 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Asking the system about its CPUs, and measuring what it does not tell: virtual machines
- * present the two halves of a core as two cores, and only the time a value takes from one
- * to the other gives them away. The measurement pins two threads of its own and never one
- * of the program's.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "device/cpu/topology.h"
 
 #include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "base/clock.h"
 #include "base/config.h"
 
 int vp__cpu_count(void) { return vp__config_get()->cores; }
@@ -92,105 +83,4 @@ size_t vp__cpu_cache_bytes(int level) {
 const char *vp__cpu_name(void) {
     pthread_once(&facts_once, read_facts);
     return facts.name;
-}
-
-/* ---- hand-over ---- */
-
-enum {
-    MEASURE_NS = 1000000,
-    ROUNDS = 64,            /* round trips between two looks at the clock */
-    PATIENCE_NS = 20000000, /* for a thread that does not get its CPU */
-    NOBODY_NS = 50000, /* the answer where there is no second CPU: a sleep and a wake */
-};
-
-typedef struct {
-    _Alignas(128) atomic_int ball; /* odd: on its way to the second thread; -1: the end */
-    _Alignas(128) atomic_int started;
-    int cpu[2];
-    double ns;
-} court;
-
-static void pin(int cpu) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(cpu, &set);
-    pthread_setaffinity_np(pthread_self(), sizeof set,
-                           &set); /* unpinned it measures too */
-}
-
-/* Returns every odd ball as the next even one. */
-static void *return_balls(void *argument) {
-    court *c = argument;
-    pin(c->cpu[1]);
-    /* Relaxed throughout: the ball itself is all that is communicated. */
-    atomic_store_explicit(&c->started, 1, memory_order_relaxed);
-    for (int spins = 0;;) {
-        int ball = atomic_load_explicit(&c->ball, memory_order_relaxed);
-        if (ball < 0) return NULL;
-        if (ball & 1) {
-            atomic_store_explicit(&c->ball, ball + 1, memory_order_relaxed);
-            spins = 0;
-        } else if (++spins > 100000) {
-            sched_yield();
-        }
-    }
-}
-
-/* Plays until the time is over and notes the fastest set; a slow one was disturbed. */
-static void *serve_balls(void *argument) {
-    court *c = argument;
-    pin(c->cpu[0]);
-    uint64_t start = vp__clock_ticks(), best = UINT64_MAX;
-    while (!atomic_load_explicit(&c->started, memory_order_relaxed)) {
-        if (vp__clock_ns(vp__clock_ticks() - start) > PATIENCE_NS) goto end;
-        sched_yield();
-    }
-    start = vp__clock_ticks();
-    for (int ball = 0; vp__clock_ns(vp__clock_ticks() - start) < MEASURE_NS;) {
-        uint64_t set = vp__clock_ticks();
-        for (int i = 0; i < ROUNDS; i++, ball += 2) {
-            atomic_store_explicit(&c->ball, ball + 1, memory_order_relaxed);
-            for (int spins = 0;
-                 atomic_load_explicit(&c->ball, memory_order_relaxed) != ball + 2;) {
-                if (++spins < 100000) continue;
-                if (vp__clock_ns(vp__clock_ticks() - start) > PATIENCE_NS) goto end;
-                sched_yield();
-            }
-        }
-        set = vp__clock_ticks() - set;
-        if (set < best) best = set;
-    }
-    c->ns = (double)best * vp__clock_ns_per_tick / (2 * ROUNDS);
-end:
-    atomic_store_explicit(&c->ball, -1, memory_order_relaxed);
-    return NULL;
-}
-
-static double handover_ns = NOBODY_NS;
-
-static void measure_handover(void) {
-    cpu_set_t set;
-    court c = {.ns = NOBODY_NS};
-    int found = 0;
-    if (vp__cpu_count() < 2 || sched_getaffinity(0, sizeof set, &set)) return;
-    for (int cpu = 0; cpu < CPU_SETSIZE && found < 2; cpu++) {
-        if (CPU_ISSET(cpu, &set)) c.cpu[found++] = cpu;
-    }
-    if (found < 2) return;
-    vp__clock_init();
-    pthread_t server, returner;
-    if (pthread_create(&returner, NULL, return_balls, &c)) return;
-    if (pthread_create(&server, NULL, serve_balls, &c)) {
-        atomic_store_explicit(&c.ball, -1, memory_order_relaxed);
-    } else {
-        pthread_join(server, NULL);
-    }
-    pthread_join(returner, NULL);
-    handover_ns = c.ns;
-}
-
-double vp__cpu_handover_ns(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, measure_handover);
-    return handover_ns;
 }

@@ -18,9 +18,4 @@ size_t vp__cpu_cache_bytes(int level);
 /* The model as the system names it. */
 const char *vp__cpu_name(void);
 
-/* Nanoseconds from one core's store to another's load of it, measured once for about a
- * millisecond between two threads of its own. Below 50 the two share a physical core.
- * With one CPU there is nobody to hand over to, and the answer is a sleep: 50 000. */
-double vp__cpu_handover_ns(void);
-
 #endif
