@@ -63,6 +63,8 @@ static bool enter_read(vp__node *n, vp__storage *s, const vp__region *region, in
     vp__bundle_read *r = &b->read[n->ninputs];
     vp__group *g = NULL;
     vp__spin_lock(&s->lock);
+    /* acquire pairs with the store of whoever allocated it, who may still be at it. */
+    r->host = atomic_load_explicit(&s->host, memory_order_acquire);
     r->sequence = s->log.sequence;
     r->ngates = vp__log_gates(&s->log, false, region, r->gate, VP__BUNDLE_READ_GATES);
     if (!waits)
@@ -160,6 +162,7 @@ static vp__node *bundle_new(vp__recipe *recipe, const vp__expr *value,
                       .nleaves = recipe->seg.nleaves,
                       .ndim = t->ndim,
                       .fits = fits,
+                      .host = atomic_load_explicit(&s->host, memory_order_acquire),
                       .first = (char *)(b + 1)};
     b->lane_bytes = (int32_t)(sizeof(vp__lane) + sizeof(int64_t) * (size_t)b->nleaves +
                               2 * sizeof(int64_t) * (size_t)b->ndim);

@@ -13,10 +13,16 @@ static vp__region region_of(const vp__node *n, const vp__bundle *b, vp__lane *l)
     return vp__region_of(l->to, b->ndim, dims, dims + b->ndim, vp__dtype[n->dtype].size);
 }
 
-/* Where a lane's value goes, once it may be stored. relaxed: begin, or vp__node_store, has
- * seen to it that there is memory. */
+/* Where a storage's memory is, which it has by now: relaxed, since whoever saw to that came
+ * before. */
+static char *host_of(char *known, const vp__storage *s) {
+    return known ? known : atomic_load_explicit(&s->host, memory_order_relaxed);
+}
+
+/* Where a lane's value goes, once it may be stored. */
 static char *target_of(const vp__node *n, const vp__lane *l) {
-    return atomic_load_explicit(&n->result->host, memory_order_relaxed) + l->to;
+    const vp__bundle *b = n->payload;
+    return host_of(b->host, n->result) + l->to;
 }
 
 static void copy(const vp__node *n, const vp__bundle *b, vp__lane *l, char *value) {
@@ -50,9 +56,8 @@ static bool may_store(vp__node *n) {
 static void find_leaves(const vp__node *n, const vp__bundle *b, const vp__lane *l,
                         char **leaf) {
     for (int i = 0; i < b->nleaves; i++) {
-        const vp__storage *s = n->in[vp__place_input(l->leaf[i])].storage;
-        /* relaxed: the input's last signal, or who joined the bundle, has seen it. */
-        leaf[i] = atomic_load_explicit(&s->host, memory_order_relaxed) +
+        const int input = vp__place_input(l->leaf[i]);
+        leaf[i] = host_of(b->read[input].host, n->in[input].storage) +
                   vp__place_offset(l->leaf[i]);
     }
 }
@@ -96,7 +101,7 @@ static void begin(vp__node *n) {
     if (b->lanes == 0) return;
     const bool store = may_store(n);
     /* A renamed buffer's first writer allocates; nobody else can be here then. */
-    if (store && !vp__storage_allocate(n->result)) {
+    if (store && !b->host && !vp__storage_allocate(n->result)) {
         vp__node_fail(n, vp__node_no_memory(n));
         return;
     }
@@ -116,10 +121,11 @@ static void fail(vp__node *n, const vp__bundle *b, vp__lane *l, vp__error *error
     l->to = -1;
 }
 
-/* Whether anything it reads has failed, there or elsewhere. acquire: as in settle. */
-static bool has_failed_input(const vp__node *n) {
+/* Whether anything it had to wait for has failed, there or elsewhere. acquire: as in settle. */
+static bool has_failed_input(const vp__node *n, const vp__bundle *b) {
     for (int i = 0; i < n->ninputs; i++)
-        if (atomic_load_explicit(&n->in[i].storage->poison, memory_order_acquire))
+        if (b->read[i].ngates &&
+            atomic_load_explicit(&n->in[i].storage->poison, memory_order_acquire))
             return true;
     return false;
 }
@@ -190,7 +196,7 @@ static void store(vp__node *n) {
 static void piece(vp__node *n, int64_t unused, vp__core *core) {
     (void)unused;
     vp__bundle *b = n->payload;
-    const bool failed = has_failed_input(n);
+    const bool failed = has_failed_input(n, b);
     if (failed || !compute_together(n, b, core)) compute_each(n, b, failed, core);
     if (b->room && !n->temporary && !n->error) store(n);
 }

@@ -37,11 +37,14 @@ static inline int64_t vp__place_offset(int64_t place) {
 
 /* The read of one storage: what it was entered after, and what it has to wait for. */
 typedef struct {
+    char *host; /* where it is, if it had memory then */
     uint64_t sequence;
-    int32_t ngates;
+    int32_t ngates; /* none: it was complete, and nothing of it had failed */
     vp__group *gate[VP__BUNDLE_READ_GATES];
 } vp__bundle_read;
 
+/* Who runs it looks at the storages' own records only where it must: their issuer is writing
+ * there, and each look costs both cores a transfer. */
 typedef struct {
     vp__recipe *recipe;
     int32_t lanes, most;
@@ -51,6 +54,7 @@ typedef struct {
     int32_t ngates;
     vp__group *gate[VP__BUNDLE_GATES];
     vp__bundle_read read[VP__BUNDLE_READS]; /* of the node's inputs */
+    char *host;          /* of the target, as of reads */
     int64_t value_bytes; /* of a lane, in a temporary */
     char *room;          /* for values that cannot be computed in place */
     char *first;         /* lanes follow each other */
