@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -262,6 +263,42 @@ VP_TEST(who_reads_what_failed_meanwhile_fails_alone) {
     vp_clear_error();
 }
 
+/* With many unfinished accesses before it, a bundle waits for all of them, and its later puts
+ * may read what was not in its first one's way. */
+VP_TEST(a_bundle_behind_everything_inherits_as_well) {
+    enum { PAIRS = 8, READ = 20, FAILS = 3, FIRST = 41, LAST = 60 };
+    vp__test_threads(2);
+    vp__tuning.bundle_ns = INT64_MAX / 4;
+    vp_scope s = vp_begin();
+    vp__gate reads[PAIRS], writes[PAIRS];
+    vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+    vp_array source = vp_let(vp_mul(m, 1.0));
+    vp_array far = vp_let(vp_full(VP_I64, vp_shape(1), ROWS + 5));
+    VP_CHECK_OK(vp_sync());
+    for (int64_t k = 0; k < PAIRS; k++) {
+        vp_let(VP_GATED(vp_get(source, READ + k), &reads[k]));
+        vp_put(source, vp_at(vp_range(k, k + 1)),
+               k == FAILS ? vp_take(m, VP_GATED(far, &writes[k]), 0)
+                          : VP_GATED(vp_get(m, vp_range(k, k + 1)), &writes[k]));
+    }
+    double row[COLUMNS];
+    VP_CHECK_OK(vp_read(vp_get(source, FIRST - 1), row, sizeof row));
+    sum_rows(r, source, FIRST, LAST);
+    sum_rows(r, source, 0, PAIRS);
+    VP_CHECK_GT(VP_STAT(bundled), PAIRS);
+    for (int k = 0; k < PAIRS; k++) vp__gate_open(&reads[k]), vp__gate_open(&writes[k]);
+    for (int i = 0; i < LAST; i++) {
+        if (i == PAIRS) i = FIRST;
+        vp_array one = vp_let(vp_get(r, i));
+        if (i == FAILS)
+            VP_CHECK_ERROR(vp_wait(one), VP_ERR_INDEX, "out of bounds");
+        else
+            VP_CHECK_VALUES(one, sum_of(i));
+    }
+    vp_end(s);
+    vp_clear_error();
+}
+
 /* What fails while a put into no elements waits for it shows in what those are part of. */
 VP_TEST(a_put_of_nothing_that_fails_late_is_seen) {
     vp__test_threads(2);
@@ -443,6 +480,31 @@ VP_TEST(bundles_in_flight_are_bounded) {
     VP_CHECK_LE(most, 30);
     VP_CHECK_GT(VP_STAT(limit_waits), 0);
     VP_CHECK_VALUES(vp_get(r, vp_range(ROWS - 1, ROWS + 1)), sum_of(ROWS - 1), 1);
+}
+
+/* Nor do those that wait for what they read, by their own memory. */
+VP_TEST(memory_of_waiting_bundles_is_bounded) {
+    enum { LIMIT = 4 << 20 };
+    setenv("VP_MEMORY", "4M", 1);
+    vp__test_threads(2);
+    vp__tuning.bundle_ns = 500; /* few puts each */
+    vp__gate gate;
+    vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+    VP_CHECK_OK(vp_sync());
+    vp_array source = vp_let(VP_GATED(m, &gate));
+    vp__test_opener opener;
+    vp__test_open_later(&opener, &gate, 100);
+    int64_t most = 0;
+    for (int turn = 0; turn < 100; turn++) {
+        sum_rows(r, source, 0, ROWS);
+        const int64_t now = (int64_t)VP_STAT(bytes_in_use);
+        if (!atomic_load(&opener.opened) && now > most) most = now;
+    }
+    vp__test_join(&opener);
+    VP_CHECK_GT(VP_STAT(bundled), 50 * ROWS);
+    VP_CHECK_LE(most, LIMIT + (LIMIT >> 2));
+    VP_CHECK_GT(VP_STAT(limit_waits), 0);
+    check_sums(r);
 }
 
 VP_TEST(nothing_is_left_of_bundles) {

@@ -236,10 +236,11 @@ bool vp__storage_allocate(vp__storage *s) {
         return true;
     char *memory = vp__pool_alloc((size_t)s->bytes), *none = NULL;
     if (!memory) return false;
-    /* relaxed: readers come through the log or a signal, which orders this store, and of
-     * another's memory only the address is wanted. */
+    /* release pairs with bundles' looks at what others still write; all others come through
+     * the log or a signal, which orders this store. relaxed: of another's memory only the
+     * address is wanted. */
     if (!atomic_compare_exchange_strong_explicit(
-            &s->host, &none, memory, memory_order_relaxed, memory_order_relaxed))
+            &s->host, &none, memory, memory_order_release, memory_order_relaxed))
         vp__pool_free(memory, (size_t)s->bytes);
     return true;
 }

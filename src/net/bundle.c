@@ -63,14 +63,22 @@ static bool enter_read(vp__node *n, vp__storage *s, const vp__region *region, in
     vp__bundle_read *r = &b->read[n->ninputs];
     vp__group *g = NULL;
     vp__spin_lock(&s->lock);
-    /* acquire pairs with the store of whoever allocated it, who may still be at it. */
+    /* acquire pairs with the release of whoever allocated it, who may still be at it. */
     r->host = atomic_load_explicit(&s->host, memory_order_acquire);
     r->sequence = s->log.sequence;
-    r->ngates = vp__log_gates(&s->log, false, region, r->gate, VP__BUNDLE_READ_GATES);
-    if (!waits)
+    r->waits = false;
+    r->ngates = 0;
+    if (waits) {
+        const int before = *waits;
+        r->ngates =
+            vp__log_gates(&s->log, false, region, r->gate, VP__BUNDLE_READ_GATES);
+        if (r->ngates <= VP__BUNDLE_READ_GATES)
+            g = vp__log_enter(&s->log, false, region, n, VP__WAIT_INPUT, waits);
+        /* Perhaps for more than the gates, where there are too many accesses to list. */
+        r->waits = *waits > before;
+    } else {
         g = vp__log_try(&s->log, false, region);
-    else if (r->ngates <= VP__BUNDLE_READ_GATES)
-        g = vp__log_enter(&s->log, false, region, n, VP__WAIT_INPUT, waits);
+    }
     vp__spin_unlock(&s->lock);
     if (!g) return false;
     vp__storage_retain(s);
@@ -220,7 +228,7 @@ void vp__bundle_push(vp__core *core) {
  * in vain, and who waits, sees to it that it runs as soon as it can, whatever its issuer does. */
 static void leave(vp__core *self, vp__core *owner, vp__node *n) {
     vp__node *none = NULL;
-    /* release: as in gather. */
+    /* release: as in leave_open. */
     if (!vp__core_is_worker(self) || self->insists ||
         !atomic_compare_exchange_strong_explicit(&owner->bundle, &none, n,
                                                  memory_order_release,
@@ -272,6 +280,10 @@ static vp__node *open_bundle(vp__core *core, vp__recipe *recipe, vp__expr *const
         return NULL;
     }
     vp__node_attached(n, VP__WAIT_INPUT, waits, 1);
+    if (waits) { /* many may wait, and each is large: their memory is bounded as arrays' is */
+        n->promised = BLOCK;
+        atomic_fetch_add_explicit(&vp__bytes_promised, BLOCK, memory_order_relaxed);
+    }
     vp__recipe_retain(recipe);
     vp__storage_retain(s);
     vp__node_enter(core, n);
@@ -304,11 +316,22 @@ static bool is_full(vp__core *core, vp__node *n) {
            is_somebody_idle(core) && !is_waiting(n);
 }
 
-/* An issuer that is far ahead of everybody does some of the work before it adds more. */
-static void keep_pace(vp__core *core) {
-    if (vp__deque_size(&core->deque) <= 2 * vp__placeable) return;
-    vp__node *n = vp__deque_steal(&core->deque); /* the oldest */
+/* An issuer that is far ahead of everybody, or of what its loop reads, does some of the work
+ * before it adds more: the oldest. With one thread nobody else would. */
+static void push_and_keep_pace(vp__core *core, vp__node *n) {
+    const bool is_ahead = is_waiting(n);
+    push(core, n);
+    if (!is_ahead && vp__deque_size(&core->deque) <= 2 * vp__placeable) return;
+    n = vp__deque_steal(&core->deque);
     if (n) vp__node_run(core, n);
+}
+
+/* Leaves a bundle to grow. There may be another: what ran meanwhile may have called a `release`
+ * of the user's that issues, and a worker may have given one back. */
+static void leave_open(vp__core *core, vp__node *n) {
+    /* release: whoever takes it sees the lane; acquire: as in vp__bundle_push. */
+    vp__node *other = atomic_exchange_explicit(&core->bundle, n, memory_order_acq_rel);
+    if (other) push(core, other);
 }
 
 /* Adds a put, whose accesses are the bundle's already; the bundle is nobody's meanwhile. */
@@ -317,15 +340,10 @@ static void gather(vp__core *core, vp__node *n, const int64_t *places,
     add_lane(n, places, value, t, sequence);
     vp__count(&core->counters.bundled, 1);
     core->streak_at = instructions_of(core);
-    if (is_full(core, n)) {
-        push(core, n);
-        keep_pace(core);
-        return;
-    }
-    /* release: whoever takes it sees the lane. There may be another: what ran meanwhile may
-     * have called a `release` of the user's that issues. */
-    vp__node *other = atomic_exchange_explicit(&core->bundle, n, memory_order_acq_rel);
-    if (other) push(core, other);
+    if (is_full(core, n))
+        push_and_keep_pace(core, n);
+    else
+        leave_open(core, n);
 }
 
 bool vp__bundle_put(vp__recipe *recipe, vp__expr *const *leaves, const vp__expr *value,
@@ -339,12 +357,11 @@ bool vp__bundle_put(vp__recipe *recipe, vp__expr *const *leaves, const vp__expr 
     int64_t places[VP__SEGMENT_LEAVES];
     if (n && !(is_like(n, recipe, t, s, fits) && add_reads(n, leaves, places, NULL) &&
                extend_write(n, region, &sequence))) {
-        push(core, n);
-        keep_pace(core);
+        push_and_keep_pace(core, n);
         n = NULL;
     }
     if (!n) {
-        vp__admit(0);
+        vp__admit(BLOCK);
         n = open_bundle(core, recipe, leaves, value, t, s, region, fits, places);
         if (!n) return false;
         sequence = n->write_sequence;
@@ -392,7 +409,6 @@ bool vp__bundle_next(vp__core *core, const vp__target *t, vp__expr *value) {
             return true;
         }
     }
-    /* release: what it reads may be more than before. */
-    atomic_store_explicit(&core->bundle, n, memory_order_release);
+    leave_open(core, n);
     return false;
 }

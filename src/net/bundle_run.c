@@ -124,7 +124,7 @@ static void fail(vp__node *n, const vp__bundle *b, vp__lane *l, vp__error *error
 /* Whether anything it had to wait for has failed, there or elsewhere. acquire: as in settle. */
 static bool has_failed_input(const vp__node *n, const vp__bundle *b) {
     for (int i = 0; i < n->ninputs; i++)
-        if (b->read[i].ngates &&
+        if (b->read[i].waits &&
             atomic_load_explicit(&n->in[i].storage->poison, memory_order_acquire))
             return true;
     return false;

@@ -39,7 +39,8 @@ static inline int64_t vp__place_offset(int64_t place) {
 typedef struct {
     char *host; /* where it is, if it had memory then */
     uint64_t sequence;
-    int32_t ngates; /* none: it was complete, and nothing of it had failed */
+    bool waits; /* if not, it was complete, and nothing of it had failed */
+    int32_t ngates;
     vp__group *gate[VP__BUNDLE_READ_GATES];
 } vp__bundle_read;
 
