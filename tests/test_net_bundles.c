@@ -344,7 +344,8 @@ VP_TEST_TIMEOUT(an_open_bundle_waits_for_nobody_who_waits_for_it, 60) {
     for (int64_t i = 0; i < ROWS / 2; i++) {
         double value;
         VP_CHECK_OK(vp_read(vp_get(r, vp_range(i, i + 1)), &value, sizeof value));
-        VP_CHECK_EQ(value, i < ROWS / 4 ? sum_of(i) : sum_of(i) - (double)i * COLUMNS + 0.5);
+        VP_CHECK_EQ(value,
+                    i < ROWS / 4 ? sum_of(i) : sum_of(i) - (double)i * COLUMNS + 0.5);
     }
 }
 

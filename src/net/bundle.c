@@ -58,7 +58,8 @@ static bool is_wanted(const vp__recipe *recipe, const vp__expr *value,
 /* Enters the first read of a storage, behind whatever it has to wait for. Only while the
  * bundle is opened, with `waits`, may that be anything: later on others may wait for the
  * bundle already, and what it waited for could be waiting for them. */
-static bool enter_read(vp__node *n, vp__storage *s, const vp__region *region, int *waits) {
+static bool enter_read(vp__node *n, vp__storage *s, const vp__region *region,
+                       int *waits) {
     vp__bundle *b = n->payload;
     vp__bundle_read *r = &b->read[n->ninputs];
     vp__group *g = NULL;
@@ -70,8 +71,7 @@ static bool enter_read(vp__node *n, vp__storage *s, const vp__region *region, in
     r->ngates = 0;
     if (waits) {
         const int before = *waits;
-        r->ngates =
-            vp__log_gates(&s->log, false, region, r->gate, VP__BUNDLE_READ_GATES);
+        r->ngates = vp__log_gates(&s->log, false, region, r->gate, VP__BUNDLE_READ_GATES);
         if (r->ngates <= VP__BUNDLE_READ_GATES)
             g = vp__log_enter(&s->log, false, region, n, VP__WAIT_INPUT, waits);
         /* Perhaps for more than the gates, where there are too many accesses to list. */
@@ -230,9 +230,8 @@ static void leave(vp__core *self, vp__core *owner, vp__node *n) {
     vp__node *none = NULL;
     /* release: as in leave_open. */
     if (!vp__core_is_worker(self) || self->insists ||
-        !atomic_compare_exchange_strong_explicit(&owner->bundle, &none, n,
-                                                 memory_order_release,
-                                                 memory_order_relaxed))
+        !atomic_compare_exchange_strong_explicit(
+            &owner->bundle, &none, n, memory_order_release, memory_order_relaxed))
         push(self, n);
 }
 

@@ -18,7 +18,7 @@ enum {
 /* One put. What it reads and where it writes may have no memory yet. dims and strides of its
  * target follow the leaves. */
 typedef struct {
-    int64_t to;        /* bytes from the beginning of the target's storage; < 0: it failed */
+    int64_t to; /* bytes from the beginning of the target's storage; < 0: it failed */
     uint64_t sequence; /* of the write */
     int64_t leaf[];    /* vp__place */
 } vp__lane;
@@ -55,10 +55,10 @@ typedef struct {
     int32_t ngates;
     vp__group *gate[VP__BUNDLE_GATES];
     vp__bundle_read read[VP__BUNDLE_READS]; /* of the node's inputs */
-    char *host;          /* of the target, as of reads */
-    int64_t value_bytes; /* of a lane, in a temporary */
-    char *room;          /* for values that cannot be computed in place */
-    char *first;         /* lanes follow each other */
+    char *host;                             /* of the target, as of reads */
+    int64_t value_bytes;                    /* of a lane, in a temporary */
+    char *room;  /* for values that cannot be computed in place */
+    char *first; /* lanes follow each other */
 } vp__bundle;
 
 static inline vp__lane *vp__lane_of(const vp__bundle *b, int i) {

@@ -160,7 +160,8 @@ static double median_set(void) {
         sets[i] = vp__clock_ticks() - sets[i];
     }
     qsort(sets, SETS, sizeof *sets, by_size);
-    return (double)sets[SETS / 2];
+    const uint64_t median = sets[SETS / 2];
+    return (double)median;
 }
 
 static void *work_alone_then_together(void *argument) {
