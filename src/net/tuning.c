@@ -26,6 +26,8 @@ vp__tuning_t vp__tuning = {
     .share_ns = 100,
     /* A futex wake costs the waker 14 µs and the sleeper 20 on a virtual machine. */
     .wake_ns = 60000,
+    /* Longer than a piece or a bundle takes: who is through with its own while another is at
+     * the last one is there for what comes next. With 30 µs K-means took 8 % longer. */
     .spin_ns = 100000,
     .naps = 50,
 };
