@@ -166,6 +166,7 @@ static vp__node *bundle_new(vp__recipe *recipe, const vp__expr *value,
                                value->where, VP__BUNDLE_READS, 0, 0, 0, BLOCK - before);
     if (!n) return NULL;
     vp__bundle *b = n->payload;
+    /* acquire of host: as in enter_read. */
     *b = (vp__bundle){.recipe = recipe,
                       .nleaves = recipe->seg.nleaves,
                       .ndim = t->ndim,
