@@ -406,11 +406,11 @@ VP_TEST(another_thread_waits_for_an_open_bundle) {
 }
 
 /* The same when it has to wait for its input, and its issuer does nothing any more. */
-VP_TEST(another_thread_waits_for_an_open_bundle_that_waits) {
+static void wait_for_one_that_waits(int64_t spin_ns) {
     vp__test_threads(2);
     vp__tuning.bundle_ns = INT64_MAX / 4;
-    for (int spins = 0; spins < 2; spins++) {
-        vp__tuning.spin_ns = spins ? INT64_MAX / 4 : 0; /* or workers do come */
+    vp__tuning.spin_ns = spin_ns;
+    for (int turn = 0; turn < 5; turn++) {
         vp__gate gate;
         vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
         VP_CHECK_OK(vp_sync());
@@ -427,6 +427,10 @@ VP_TEST(another_thread_waits_for_an_open_bundle_that_waits) {
         check_sums(r);
     }
 }
+VP_TEST(another_thread_waits_for_an_open_bundle_that_waits) {
+    wait_for_one_that_waits(INT64_MAX / 4); /* no worker comes for it */
+}
+VP_TEST(a_worker_comes_for_an_open_bundle_that_waits) { wait_for_one_that_waits(0); }
 
 VP_TEST(idle_workers_take_open_bundles) {
     vp__test_threads(2);
