@@ -198,6 +198,78 @@ VP_TEST_TIMEOUT(every_row_has_the_same_bits_in_accurate_mode, 60) {
     if (compared == 0) VP_SKIP("this CPU runs baseline kernels only");
 }
 
+/* NaNs that can be told apart, often in two operands at once. */
+static void add_nans(vp_dtype t) {
+    const vp__class cls = (vp__class)vp__dtype[t].cls;
+    if (cls != VP__CLASS_F && cls != VP__CLASS_C) return;
+    const int64_t n =
+        (int64_t)MANY * vp__dtype[t].size / vp__dtype[vp__dtype[t].real].size;
+    for (int i = 0; i < 3; i++)
+        for (int64_t at = 0; at < n; at += 3 + i) {
+            const uint64_t payload = draw() & 0xfffff;
+            const uint32_t narrow = 0x7fc00000 | (uint32_t)payload;
+            const uint64_t wide = 0x7ff8000000000000 | payload;
+            if (vp__dtype[t].real == VP_F32)
+                memcpy(operand[i] + at * 4, &narrow, sizeof narrow);
+            else
+                memcpy(operand[i] + at * 8, &wide, sizeof wide);
+        }
+}
+
+/* The whole set of n operands that begins `by` bytes after its place; all of them have room
+ * behind them. */
+static void move_operands(char (*moved)[MANY * 16 + 64], int64_t by, int64_t bytes) {
+    for (int i = 0; i < 3; i++) memcpy(moved[i] + by, operand[i], (size_t)bytes);
+}
+
+/* Some loops are other machine code where a result or an operand is aligned. */
+static void check_places(const vp__kernels *k) {
+    static _Alignas(64) char moved[3][MANY * 16 + 64], moved_got[MANY * 16 + 64];
+    enum { N = MANY - 4 };
+    for (int t = 0; t < VP__NDTYPES; t++) {
+        const int size = vp__dtype[t].size;
+        for (int i = 0; i < 3; i++) draw_elements((vp_dtype)t, operand[i], MANY);
+        add_nans((vp_dtype)t);
+        draw_elements(VP_BOOL, mask, MANY);
+        move_operands(moved, size, N * size);
+        for (int op = 0; op < VP__NOPS; op++) {
+            if (!k->op[op][t]) continue;
+            const bool chooses = vp__ops[op].rule == VP__RULE_WHERE;
+            const int out_size = vp__dtype[result_of((vp__op)op, (vp_dtype)t)].size;
+            k->op[op][t](want, chooses ? mask : operand[0], operand[1], operand[2], N);
+            for (int way = 1; way < 8; way++) { /* bits: result, first, second operand */
+                char *out = moved_got + (way & 1 ? out_size : 0);
+                const void *first = way & 2 ? moved[0] + size : operand[0];
+                k->op[op][t](out, chooses ? mask : first,
+                             way & 4 ? moved[1] + size : operand[1], operand[2], N);
+                if (memcmp(out, want, (size_t)(N * out_size)) != 0)
+                    VP_FAIL("%s of %s on %s depends on where its operands lie (%d)",
+                            vp__ops[op].name, vp__dtype[t].name, k->isa, way);
+            }
+        }
+        for (int to = 0; to < VP__NDTYPES; to++) {
+            const int out_size = vp__dtype[to].size;
+            k->cast[t][to](want, operand[0], N);
+            k->cast[t][to](moved_got + out_size, moved[0] + size, N);
+            if (memcmp(moved_got + out_size, want, (size_t)(N * out_size)) != 0)
+                VP_FAIL("%s to %s on %s depends on where its operands lie",
+                        vp__dtype[t].name, vp__dtype[to].name, k->isa);
+        }
+    }
+}
+
+VP_TEST_TIMEOUT(a_row_has_the_same_bits_wherever_its_operands_lie, 60) {
+    for (int round = 0; round < 2; round++) {
+        check_places(vp__kernels_for("baseline"));
+        check_places(vp__kernels_accurate_for("baseline"));
+        for (int i = 0; i < NISAS; i++) {
+            if (vp__kernels_for(isas[i])) check_places(vp__kernels_for(isas[i]));
+            if (vp__kernels_accurate_for(isas[i]))
+                check_places(vp__kernels_accurate_for(isas[i]));
+        }
+    }
+}
+
 /* n contiguous elements, more than a chunk of them. */
 static void reduce_all(const vp__reduce_kernel *k, void *out, const char *x, int size,
                        int64_t n) {

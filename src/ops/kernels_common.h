@@ -57,6 +57,21 @@ void VP__ISA(vp__reduce_fill)(vp__kernels *k);
 #define VP__SIMD_STREAM VP__SIMD
 #endif
 
+/* Loops that memory bounds are still faster on Zen 4, by 3 to 8 % from the outer caches and
+ * by some in L2, when vectors are loaded in two halves and stored in one piece: all that
+ * they read where that is one operand or the result is smaller, one of two operands where
+ * it is as large (the other way about they are slower). This tuning does that to what it
+ * does not know to be aligned, so what shall be left whole has to be. */
+enum { VP__WHOLE_BYTES = 32 };
+#if defined __AVX512F__ && defined __GNUC__ && !defined __clang__
+#define VP__HALF_LOADS __attribute__((target("prefer-vector-width=256,tune=sandybridge")))
+#define VP__CAN_HALVE(out, in)                                                           \
+    ((((uintptr_t)(out) | (uintptr_t)(in)) & (VP__WHOLE_BYTES - 1)) == 0)
+#else
+#define VP__HALF_LOADS
+#define VP__CAN_HALVE(out, in) false
+#endif
+
 /* The C type, component type and class of each element type. */
 #define VP_DTYPE(id, name, ctype, cls, real) typedef ctype vp__elem_##id;
 #include "array/dtype.def"
