@@ -259,8 +259,8 @@ static void bench_matmul(int64_t side, vp_dtype t) {
     work w = {.in = {a, dims, strides, 2, t},
               .other = {b, dims, strides, 2, t},
               .out = {out, dims, strides, 2, t}};
-    w.parts = vp__lib_matmul_parts(side, side, side, t);
-    w.scratch = room(vp__lib_matmul_scratch(&w.out, &w.in, &w.other));
+    w.parts = vp__lib_matmul_parts(side, side, side, t, 1);
+    w.scratch = room(vp__lib_matmul_scratch(&w.out, &w.in, &w.other, w.parts));
     double ns = best(call_matmul, &w);
     double flops =
         2.0 * (double)n * (double)side * (vp__dtype[t].cls == VP__CLASS_C ? 4 : 1);

@@ -355,11 +355,12 @@ typedef struct {
     const char *isa;
     const vp__scan_fn (*along)[VP__NDTYPES], (*across)[VP__NDTYPES];
     const vp__product_fn *product;
+    const vp__gemm_loop *gemm;
 } loops;
 #define LOOPS(isa)                                                                       \
     {                                                                                    \
 #isa, vp__loops_scan_along_##isa, vp__loops_scan_across_##isa,                   \
-            vp__loops_product_##isa                                                      \
+            vp__loops_product_##isa, vp__loops_gemm_##isa                                \
     }
 
 static const loops all_loops[] = {
@@ -442,4 +443,47 @@ VP_TEST(library_loops_have_the_same_bits) {
         }
     }
     if (compared == 0) VP_SKIP("this CPU runs baseline kernels only");
+}
+
+/* One tile of each width, twice, against terms added one by one. */
+static void check_tile(const vp__gemm_loop *l, bool single, const char *isa) {
+    enum { DEPTH = 77, MOST = 48 };
+    static _Alignas(64) double a[DEPTH * MOST], b[DEPTH * MOST], out[MOST * MOST];
+    float *a32 = (float *)a, *b32 = (float *)b, *out32 = (float *)out;
+    VP_CHECK_EQ(l->cols, 3 * l->lanes);
+    draw_finite(single ? VP_F32 : VP_F64, a, DEPTH * MOST);
+    draw_finite(single ? VP_F32 : VP_F64, b, DEPTH * MOST);
+    const int64_t row = l->cols * (single ? 4 : 8);
+    for (int vectors = 1; vectors <= 3; vectors++) {
+        l->tile((char *)out, row, a, b, DEPTH, vectors, true);
+        l->tile((char *)out, row, a, b, DEPTH, vectors, false);
+        for (int64_t r = 0; r < l->rows; r++)
+            for (int64_t c = 0; c < vectors * l->lanes; c++) {
+                double sum = 0;
+                float sum32 = 0;
+                for (int64_t k = 0; k < DEPTH; k++) {
+                    const int64_t x = k * l->rows + r, y = k * l->cols + c;
+                    if (single)
+                        sum32 = fmaf(a32[x], b32[y], sum32);
+                    else
+                        sum = fma(a[x], b[y], sum);
+                }
+                const int64_t at = r * l->cols + c;
+                if (single ? out32[at] != sum32 + sum32 : out[at] != sum + sum)
+                    VP_FAIL("element %lld, %lld of a tile of %d vectors on %s",
+                            (long long)r, (long long)c, vectors, isa);
+            }
+    }
+}
+
+VP_TEST(tiles_of_products_add_term_by_term) {
+    int compared = 0;
+    for (int i = 0; i < NLOOPS; i++) {
+        if (!vp__kernels_for(all_loops[i].isa)) continue;
+        for (int single = 0; single < 2; single++) {
+            const vp__gemm_loop *l = &all_loops[i].gemm[!single];
+            if (l->tile) check_tile(l, single, all_loops[i].isa), compared++;
+        }
+    }
+    if (compared == 0) VP_SKIP("this CPU has no fused multiply-add");
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "array/dtype.h"
+#include "lib/gemm.h"
 #include "lib/lib.h"
 #include "lib/loops.h"
 #include "ops/kernels.h"
@@ -752,8 +753,9 @@ static void matmul_round(int64_t m, int64_t n, int64_t k, vp_dtype t, bool own_p
     array *out = array_new(t, 2, (int64_t[]){m, n}, ANY_ORDER);
     fill_small(a);
     fill_small(b);
-    int64_t parts = own_parts ? 1 + below(5) : vp__lib_matmul_parts(m, n, k, t);
-    void *scratch = scratch_new(vp__lib_matmul_scratch(&out->view, &a->view, &b->view));
+    int64_t parts = own_parts ? 1 + below(5) : vp__lib_matmul_parts(m, n, k, t, 2);
+    void *scratch =
+        scratch_new(vp__lib_matmul_scratch(&out->view, &a->view, &b->view, parts));
     for (int64_t part = 0; part < parts; part++)
         vp__lib_matmul(&out->view, &a->view, &b->view, part, parts, scratch);
     for (int64_t i = 0; i < m * n; i++) {
@@ -797,18 +799,79 @@ VP_TEST(matmul_needs_no_library) {
 }
 
 VP_TEST(matmul_cuts_large_products) {
-    VP_CHECK_EQ(vp__lib_matmul_parts(64, 64, 64, VP_F64), 1);
-    VP_CHECK_GE(vp__lib_matmul_parts(1024, 1024, 1024, VP_F64), 6);
-    VP_CHECK_GE(vp__lib_matmul_parts(4096, 4096, 4096, VP_F64), 64);
-    VP_CHECK_GE(vp__lib_matmul_parts(1024, 1024, 1024, VP_I64), 32);
-    VP_CHECK_GE(vp__lib_matmul_parts(1, 4096, 4096, VP_F64), 8);
-    VP_CHECK_GE(vp__lib_matmul_parts(4096, 1, 4096, VP_F64), 8);
-    VP_CHECK_EQ(vp__lib_matmul_parts(0, 5, 5, VP_F64), 1);
+    VP_CHECK_EQ(vp__lib_matmul_parts(64, 64, 64, VP_F64, 2), 1);
+    VP_CHECK_GE(vp__lib_matmul_parts(1024, 1024, 1024, VP_F64, 2), 4);
+    VP_CHECK_GE(vp__lib_matmul_parts(4096, 4096, 4096, VP_F64, 16), 32);
+    VP_CHECK_GE(vp__lib_matmul_parts(1024, 1024, 1024, VP_I64, 2), 32);
+    VP_CHECK_GE(vp__lib_matmul_parts(1, 4096, 4096, VP_F64, 2), 8);
+    VP_CHECK_GE(vp__lib_matmul_parts(4096, 1, 4096, VP_F64, 2), 8);
+    VP_CHECK_EQ(vp__lib_matmul_parts(0, 5, 5, VP_F64, 2), 1);
     matmul_round(300, 170, 210, VP_F64, false);
+    matmul_round(70, 200, 900, VP_F64, true);
+    matmul_round(170, 300, 450, VP_F32, false);
     matmul_round(3, 3000, 400, VP_F32, false);
     matmul_round(2000, 1, 700, VP_C64, false);
     matmul_round(1, 2000, 700, VP_C128, false);
     matmul_round(120, 200, 300, VP_I64, false);
+}
+
+/* Values whose sums are rounded. */
+static void fill_rough(array *a) {
+    for (int64_t i = 0; i < count_of(&a->view); i++) {
+        const double x = (double)below(1 << 30) / (1 << 29) - 1;
+        vp__kernels_get()->cast[VP_F64][a->view.dtype](element(&a->view, i), &x, 1);
+    }
+}
+
+/* NaNs here and there that can be told apart. */
+static void spoil(array *x) {
+    for (int64_t i = 0; i < 20; i++) {
+        char *at = element(&x->view, below(count_of(&x->view)));
+        const uint32_t narrow = 0x7fc00000 | (uint32_t)below(1 << 20);
+        const uint64_t wide = 0x7ff8000000000000 | (uint64_t)below(1 << 20);
+        memcpy(at, x->view.dtype == VP_F32 ? (const void *)&narrow : &wide,
+               (size_t)vp__dtype[x->view.dtype].size);
+    }
+}
+
+static void product_in(array *out, const array *a, const array *b, int64_t parts) {
+    void *scratch =
+        scratch_new(vp__lib_matmul_scratch(&out->view, &a->view, &b->view, parts));
+    for (int64_t part = 0; part < parts; part++)
+        vp__lib_matmul(&out->view, &a->view, &b->view, part, parts, scratch);
+    free(scratch);
+}
+
+/* Large ones of floats may be cut in any way, and lie in any way; which NaN is shown, where
+ * two meet, is no exception. */
+static void cut_round(vp_dtype t) {
+    const int64_t m = 64 + below(250), n = 64 + below(400), k = 500 + below(500);
+    array *a = array_new(t, 2, (int64_t[]){m, k}, ANY_ORDER);
+    array *b = array_new(t, 2, (int64_t[]){k, n}, ANY_ORDER);
+    array *whole = array_new(t, 2, (int64_t[]){m, n}, ANY_ORDER);
+    array *cut = array_new(t, 2, (int64_t[]){m, n}, ANY_ORDER);
+    fill_rough(a);
+    fill_rough(b);
+    if (below(2)) spoil(a), spoil(b);
+    product_in(whole, a, b, 1);
+    product_in(cut, a, b, 2 + below(40));
+    for (int64_t i = 0; i < m * n; i++)
+        if (memcmp(element(&whole->view, i), element(&cut->view, i),
+                   (size_t)vp__dtype[t].size) != 0)
+            VP_FAIL("%s (%lld, %lld) @ (%lld, %lld), element %lld depends on the cut",
+                    vp__dtype[t].name, (long long)m, (long long)k, (long long)k,
+                    (long long)n, (long long)i);
+    array_free(a);
+    array_free(b);
+    array_free(whole);
+    array_free(cut);
+}
+
+VP_TEST(matmul_has_the_same_bits_however_it_is_cut) {
+    if (!vp__gemm_takes(VP_F64))
+        VP_SKIP("no fused multiply-add: products are cut by shape");
+    for (int round = 0; round < rounds_of(40); round++)
+        cut_round(round % 2 ? VP_F32 : VP_F64);
 }
 
 /* Products of one set of inputs from several threads at once, compared bit for bit. */
@@ -820,8 +883,8 @@ static void product_bits(double *out) {
     vp__view a = {left_, dims, strides, 2, VP_F64}, b = a, c = a;
     b.data = right_;
     c.data = out;
-    int64_t parts = vp__lib_matmul_parts(SIDE, SIDE, SIDE, VP_F64);
-    void *scratch = scratch_new(vp__lib_matmul_scratch(&c, &a, &b));
+    int64_t parts = vp__lib_matmul_parts(SIDE, SIDE, SIDE, VP_F64, 2);
+    void *scratch = scratch_new(vp__lib_matmul_scratch(&c, &a, &b, parts));
     for (int64_t part = 0; part < parts; part++)
         vp__lib_matmul(&c, &a, &b, part, parts, scratch);
     free(scratch);

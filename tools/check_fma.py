@@ -9,11 +9,13 @@ the compiler may not form it; GCC 12 does all the same for complex products (src
 says how it is kept from that). This disassembles the kernel objects of every instruction
 set and fails where such an instruction stands in a function that must not have one.
 
-Three kinds of function may have one:
+Four kinds of function may have one:
 
 - math functions that math.h marks OWN or FUSED, written with it. They, and what libmvec
   has inside, are the rows whose bits do differ between instruction sets; math.h says so
   and lists them, and tests/test_isa.c holds all others to the same bits.
+- the tiles of large matrix products (src/lib/loops_gemm.c), which no instruction set without
+  it has.
 - fmod, which takes a remainder that has no rounding at all, checked against libm's.
 - uint32 to float32: two halves, the upper one's product exact, so that the one rounding is
   the addition's either way.
@@ -37,7 +39,7 @@ def allowed():
     rows = (ROOT / "src/ops/ops.def").read_text()
     called = re.findall(r"VP_CALL\((\w+), F, (\w+),", rows)
     patterns = [r"cast_(F32|C64)_U32", r"math_fmod_F\d+",
-                r"vp__(fast|accurate)_fmod_F\d+_\w+"]
+                r"vp__(fast|accurate)_fmod_F\d+_\w+", r"tile_f(32|64)"]
     patterns += [rf"run_{row}_F\d+" for row, prim in called if prim == "fmod"]
     for function, *source in re.findall(r"F\((\w+),\s*([A-Z]+),\s*([A-Z]+),", math):
         for kind, name in zip(source, ("F64", "F32")):

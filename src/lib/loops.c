@@ -17,8 +17,9 @@
         .index_add = vp__loops_index_add_##isa, .take = vp__loops_take_##isa,            \
         .scan_along = vp__loops_scan_along_##isa,                                        \
         .scan_across = vp__loops_scan_across_##isa, .product = vp__loops_product_##isa,  \
-        .sort = vp__loops_sort_##isa, .argsort = vp__loops_argsort_##isa,                \
-        .fft = vp__loops_fft_##isa, .fft_mirror = vp__loops_fft_mirror_##isa,            \
+        .gemm = vp__loops_gemm_##isa, .sort = vp__loops_sort_##isa,                      \
+        .argsort = vp__loops_argsort_##isa, .fft = vp__loops_fft_##isa,                  \
+        .fft_mirror = vp__loops_fft_mirror_##isa,                                        \
     }
 
 VP__LOOPS_DECLARE(baseline)

@@ -2,7 +2,8 @@
  *
  * The inner loops of library operations that gain from wide vectors. loops_*.c are
  * compiled once per instruction set, as the base kernels are; which of them runs follows
- * the choice the kernels made. Bits do not depend on the instruction set.
+ * the choice the kernels made. Bits do not depend on the instruction set, but for large
+ * products of floats, which are made of fused multiply-adds where it has them.
  */
 #ifndef VP_LIB_LOOPS_H
 #define VP_LIB_LOOPS_H
@@ -41,6 +42,15 @@ typedef void (*vp__product_fn)(const vp__product *p);
 
 enum { VP__PRODUCT_BYTES = 128 };
 
+/* A tile of a large product: sets out[rows][vectors of lanes], whose rows are contiguous and
+ * `row` bytes apart, to a @ b or, unless `first`, adds that to it. a has `rows` elements for
+ * each term and b has `cols`, packed one term after another; b is 64-byte aligned. */
+typedef struct {
+    int64_t lanes, rows, cols; /* cols: of three vectors */
+    void (*tile)(char *out, int64_t row, const void *a, const void *b, int64_t depth,
+                 int vectors, bool first);
+} vp__gemm_loop;
+
 /* Bytes of scratch for sorting n elements: room for twice as many words and positions. */
 #define VP__NETWORK_SCRATCH(n) ((size_t)(n)*32 + 256)
 
@@ -70,6 +80,7 @@ typedef struct {
     const vp__scan_fn (*scan_across)[VP__NDTYPES];
 
     const vp__product_fn *product; /* by type */
+    const vp__gemm_loop *gemm;     /* of float32 and float64; no tile: there is none */
 
     /* Sort n contiguous elements of a real type of four or eight bytes, out being `in` or
      * apart from it; argsort is stable. scratch is 64-byte aligned and has
@@ -97,6 +108,7 @@ const vp__loops *vp__loops_get(void);
     extern const vp__scan_fn vp__loops_scan_along_##isa[2][VP__NDTYPES];                 \
     extern const vp__scan_fn vp__loops_scan_across_##isa[2][VP__NDTYPES];                \
     extern const vp__product_fn vp__loops_product_##isa[VP__NDTYPES];                    \
+    extern const vp__gemm_loop vp__loops_gemm_##isa[2];                                  \
     bool vp__loops_sort_##isa(void *, const void *, int64_t, vp_dtype, void *);          \
     bool vp__loops_argsort_##isa(int64_t *, const void *, int64_t, vp_dtype, void *);    \
     void vp__loops_fft_##isa(const struct vp__fft_plan *, const struct vp__fft_lanes *); \

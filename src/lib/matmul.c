@@ -1,46 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrix products. The output is cut into a grid of pieces by shape alone. Small
- * products, integers and everything when there is no BLAS go through the built-in
- * product, which takes any strides and adds every element's terms in order, so that its
- * bits do not even depend on the cut. The others go to BLAS piece by piece; operands
- * whose strides BLAS cannot express are copied to scratch first.
+ * Matrix products. The output is cut into a grid of pieces. Small products, integers and
+ * everything when there is no BLAS go through the built-in product, which takes any strides
+ * and adds every element's terms in order, so that its bits do not depend on the cut. Nor do
+ * those of gemm.h, which large products of floats go through. The others go to BLAS, piece by
+ * piece and cut by shape alone; operands whose strides BLAS cannot express are copied to
+ * scratch first.
  */
 #include <math.h>
 #include <string.h>
 
 #include "lib/blas.h"
+#include "lib/gemm.h"
 #include "lib/lib.h"
 #include "lib/loops.h"
-#include "lib/move.h"
 #include "lib/nest.h"
 
 enum {
     GRAIN = 16,     /* pieces' sides are multiples of this */
     DEPTH = 128,    /* of b's panel in the built-in product: 16 KB, half of L1 */
     ALIGNMENT = 64, /* of what lies in scratch */
-    FEW_ROWS = 16   /* so few are not worth packing b for */
+    FEW_ROWS = 16,  /* so few are not worth packing b for */
+    FEW = 64        /* the same of rows, columns or terms in gemm.h */
 };
 
-/* A matrix in memory; strides in bytes. */
-typedef struct {
-    char *data;
-    int64_t rows, cols;
-    int64_t row, col;
-} matrix;
-
-static matrix matrix_of(const vp__view *v) {
-    return (matrix){v->data, v->dims[0], v->dims[1], v->strides[0], v->strides[1]};
-}
-
-static matrix transposed(matrix x) {
-    return (matrix){x.data, x.cols, x.rows, x.col, x.row};
-}
-
-static matrix part_of(matrix x, int64_t r, int64_t rows, int64_t c, int64_t cols) {
-    char *data = x.data;
-    if (data) data += r * x.row + c * x.col; /* an empty matrix may have no memory */
-    return (matrix){data, rows, cols, x.row, x.col};
+static vp__matrix matrix_of(const vp__view *v) {
+    return (vp__matrix){v->data, v->dims[0], v->dims[1], v->strides[0], v->strides[1]};
 }
 
 /* Multiply-adds in about 50 µs, by type, at the speed of one core of a recent x86. */
@@ -120,6 +105,48 @@ static grid tiled_grid(int64_t m, int64_t n, int64_t k, vp_dtype t) {
     return g;
 }
 
+/* Which way a product goes is a matter of shape and type, never of strides or timing. */
+static bool uses_blas(int64_t m, int64_t n, int64_t k, vp_dtype t) {
+    if ((double)m * (double)n * (double)k <= 4096) return false;
+    if (m > INT32_MAX || n > INT32_MAX || k > INT32_MAX) return false;
+    return vp__blas_takes(t);
+}
+
+/* What BLAS would do in one piece is left to it: it is as quick, and quicker where rows,
+ * columns or terms are few. */
+static bool uses_gemm(int64_t m, int64_t n, int64_t k, vp_dtype t) {
+    return m >= FEW && n >= FEW && k >= FEW &&
+           (double)m * (double)n * (double)k > grain_volume(t) && vp__gemm_takes(t);
+}
+
+/* So many pieces that cores which differ in speed end at about the same time. */
+static int64_t gemm_parts(int64_t m, int64_t n, int64_t k, vp_dtype t, int cores) {
+    enum { EACH = 2 };
+    const double most = (double)m * (double)n * (double)k / grain_volume(t);
+    if (cores <= 1) return 1;
+    return most < EACH * cores ? (int64_t)most : EACH * cores;
+}
+
+/* Every piece brings its rows of a and its columns of b into order: the grid with the
+ * least of them. */
+static grid gemm_grid(int64_t m, int64_t n, vp_dtype t, int64_t parts) {
+    grid g = {.down = 0};
+    double least = INFINITY;
+    for (int64_t across = 1; across <= parts; across++) {
+        const int64_t down = parts / across;
+        const double packed = (double)across * (double)m + (double)down * (double)n;
+        if (down * across != parts || packed >= least) continue;
+        least = packed;
+        g.down = down;
+        g.across = across;
+    }
+    int64_t rows, cols;
+    vp__gemm_tile(t, &rows, &cols);
+    g.rows = ((m + g.down - 1) / g.down + rows - 1) / rows * rows;
+    g.cols = ((n + g.across - 1) / g.across + cols - 1) / cols * cols;
+    return g;
+}
+
 static grid grid_of(int64_t m, int64_t n, int64_t k, vp_dtype t) {
     if (m < 1) m = 1;
     if (n < 1) n = 1;
@@ -132,20 +159,14 @@ static grid grid_of(int64_t m, int64_t n, int64_t k, vp_dtype t) {
     return g;
 }
 
-int64_t vp__lib_matmul_parts(int64_t m, int64_t n, int64_t k, vp_dtype t) {
+int64_t vp__lib_matmul_parts(int64_t m, int64_t n, int64_t k, vp_dtype t, int cores) {
+    if (uses_gemm(m, n, k, t)) return gemm_parts(m, n, k, t, cores);
     grid g = grid_of(m, n, k, t);
     return g.down * g.across;
 }
 
-/* Which way a product goes is a matter of shape and type, never of strides or timing. */
-static bool uses_blas(int64_t m, int64_t n, int64_t k, vp_dtype t) {
-    if ((double)m * (double)n * (double)k <= 4096) return false;
-    if (m > INT32_MAX || n > INT32_MAX || k > INT32_MAX) return false;
-    return vp__blas_takes(t);
-}
-
 /* Whether BLAS can take x as it lies, and how. */
-static bool fits(matrix x, int size, vp__blas_matrix *to) {
+static bool fits(vp__matrix x, int size, vp__blas_matrix *to) {
     for (int turned = 0; turned < 2; turned++) {
         int64_t ld = x.row / size;
         bool whole = x.row % size == 0 && ld >= x.cols && ld >= 1 && ld <= INT32_MAX;
@@ -154,7 +175,7 @@ static bool fits(matrix x, int size, vp__blas_matrix *to) {
             *to = (vp__blas_matrix){x.data, ld > 0 ? (int)ld : 1, turned};
             return true;
         }
-        x = transposed(x);
+        x = vp__matrix_turned(x);
     }
     return false;
 }
@@ -165,22 +186,10 @@ static size_t scratch_of(int64_t rows, int64_t cols, int size) {
 }
 
 /* Row-major room for x in scratch, which moves on. */
-static matrix place(matrix x, int size, char **scratch) {
-    matrix y = {*scratch, x.rows, x.cols, x.cols * size, size};
+static vp__matrix place(vp__matrix x, int size, char **scratch) {
+    vp__matrix y = {*scratch, x.rows, x.cols, x.cols * size, size};
     *scratch += scratch_of(x.rows, x.cols, size);
     return y;
-}
-
-static void copy_matrix(matrix to, matrix from, int size) {
-    vp__plane plane = {.out = to.data,
-                       .in = from.data,
-                       .rows = to.rows,
-                       .cols = to.cols,
-                       .out_row = to.row,
-                       .out_col = to.col,
-                       .in_row = from.row,
-                       .in_col = from.col};
-    vp__move_plane(&plane, size);
 }
 
 /* A vector's increment in elements, or 0 when BLAS cannot take it. */
@@ -191,12 +200,12 @@ static int increment(int64_t stride, int64_t n, int size) {
 }
 
 /* Products with a vector have their own routine, many times quicker. */
-static bool apply_blas(matrix out, matrix a, matrix b, vp_dtype t, int size) {
+static bool apply_blas(vp__matrix out, vp__matrix a, vp__matrix b, vp_dtype t, int size) {
     if (out.rows == 1 && out.cols > 1) {
-        matrix left = transposed(b);
-        b = transposed(a);
+        vp__matrix left = vp__matrix_turned(b);
+        b = vp__matrix_turned(a);
         a = left;
-        out = transposed(out);
+        out = vp__matrix_turned(out);
     }
     if (out.cols != 1) return false;
     vp__blas_matrix x;
@@ -206,22 +215,23 @@ static bool apply_blas(matrix out, matrix a, matrix b, vp_dtype t, int size) {
     return true;
 }
 
-static void multiply_blas(matrix out, matrix a, matrix b, vp_dtype t, char *scratch) {
+static void multiply_blas(vp__matrix out, vp__matrix a, vp__matrix b, vp_dtype t,
+                          char *scratch) {
     int size = vp__dtype[t].size;
     if (apply_blas(out, a, b, t, size)) return;
     vp__blas_matrix x, y, z;
     if (!fits(a, size, &x)) {
-        matrix copy = place(a, size, &scratch);
-        copy_matrix(copy, a, size);
+        vp__matrix copy = place(a, size, &scratch);
+        vp__matrix_copy(copy, a, size);
         fits(copy, size, &x);
     }
     if (!fits(b, size, &y)) {
-        matrix copy = place(b, size, &scratch);
-        copy_matrix(copy, b, size);
+        vp__matrix copy = place(b, size, &scratch);
+        vp__matrix_copy(copy, b, size);
         fits(copy, size, &y);
     }
     int m = (int)out.rows, n = (int)out.cols, k = (int)a.cols;
-    matrix target = out;
+    vp__matrix target = out;
     if (!fits(out, size, &z)) {
         target = place(out, size, &scratch);
         fits(target, size, &z);
@@ -234,24 +244,24 @@ static void multiply_blas(matrix out, matrix a, matrix b, vp_dtype t, char *scra
     } else {
         vp__blas_product(t, m, n, k, &z, &x, &y);
     }
-    if (target.data != out.data) copy_matrix(out, target, size);
+    if (target.data != out.data) vp__matrix_copy(out, target, size);
 }
 
 /* Brings a panel of b into rows of VP__PRODUCT_BYTES, padded with zeros; complex elements
  * are split into real and imaginary halves. */
-static void pack(char *panel, matrix b, int size, bool is_complex) {
+static void pack(char *panel, vp__matrix b, int size, bool is_complex) {
     int component = is_complex ? size / 2 : size;
     if (b.cols * size < VP__PRODUCT_BYTES)
         memset(panel, 0, (size_t)b.rows * VP__PRODUCT_BYTES);
-    matrix to = {panel, b.rows, b.cols, VP__PRODUCT_BYTES, component};
-    copy_matrix(to, b, component);
+    vp__matrix to = {panel, b.rows, b.cols, VP__PRODUCT_BYTES, component};
+    vp__matrix_copy(to, b, component);
     if (!is_complex) return;
     to.data += VP__PRODUCT_BYTES / 2;
     b.data += component;
-    copy_matrix(to, b, component);
+    vp__matrix_copy(to, b, component);
 }
 
-static void multiply_own(matrix out, matrix a, matrix b, vp_dtype t) {
+static void multiply_own(vp__matrix out, vp__matrix a, vp__matrix b, vp_dtype t) {
     _Alignas(ALIGNMENT) char panel[DEPTH * VP__PRODUCT_BYTES];
     int size = vp__dtype[t].size;
     bool is_complex = vp__dtype[t].cls == VP__CLASS_C;
@@ -261,9 +271,9 @@ static void multiply_own(matrix out, matrix a, matrix b, vp_dtype t) {
         int64_t depth = a.cols - k < DEPTH ? a.cols - k : DEPTH;
         for (int64_t c = 0; c < out.cols; c += width) {
             int64_t cols = out.cols - c < width ? out.cols - c : width;
-            matrix bp = part_of(b, k, depth, c, cols);
+            vp__matrix bp = vp__matrix_part(b, k, depth, c, cols);
             vp__product p = {.out = out.data + c * out.col,
-                             .a = part_of(a, 0, out.rows, k, depth).data,
+                             .a = vp__matrix_part(a, 0, out.rows, k, depth).data,
                              .b = bp.data,
                              .rows = out.rows,
                              .cols = cols,
@@ -285,44 +295,58 @@ static void multiply_own(matrix out, matrix a, matrix b, vp_dtype t) {
     }
 }
 
+/* Runs the part of a grid that is all of out. */
+static bool take_part(grid g, int64_t part, vp__matrix *out, vp__matrix *a,
+                      vp__matrix *b) {
+    const int64_t r = part / g.across * g.rows, c = part % g.across * g.cols;
+    const int64_t rows = out->rows - r < g.rows ? out->rows - r : g.rows;
+    const int64_t cols = out->cols - c < g.cols ? out->cols - c : g.cols;
+    if (rows <= 0 || cols <= 0) return false;
+    *a = vp__matrix_part(*a, r, rows, 0, a->cols);
+    *b = vp__matrix_part(*b, 0, b->rows, c, cols);
+    *out = vp__matrix_part(*out, r, rows, c, cols);
+    return true;
+}
+
 void vp__lib_matmul(const vp__view *out, const vp__view *a, const vp__view *b,
                     int64_t part, int64_t parts, void *scratch) {
-    vp_dtype t = out->dtype;
-    matrix x = matrix_of(a), y = matrix_of(b), z = matrix_of(out);
-    grid g = grid_of(z.rows, z.cols, x.cols, t);
-    bool gridded = parts == g.down * g.across;
-    if (!gridded) { /* a cut of the caller's own: by rows, and never through scratch */
-        int64_t first = vp__share(z.rows, part, parts);
-        g = (grid){vp__share(z.rows, part + 1, parts) - first, z.cols, parts, 1};
-        x = part_of(x, first, g.rows, 0, x.cols);
-        z = part_of(z, first, g.rows, 0, z.cols);
-    } else {
-        int64_t r = part / g.across * g.rows, c = part % g.across * g.cols;
-        int64_t rows = z.rows - r < g.rows ? z.rows - r : g.rows;
-        int64_t cols = z.cols - c < g.cols ? z.cols - c : g.cols;
-        x = part_of(x, r, rows, 0, x.cols);
-        y = part_of(y, 0, y.rows, c, cols);
-        z = part_of(z, r, rows, c, cols);
+    const vp_dtype t = out->dtype;
+    vp__matrix x = matrix_of(a), y = matrix_of(b), z = matrix_of(out);
+    const int64_t m = z.rows, n = z.cols, k = x.cols;
+    if (uses_gemm(m, n, k, t)) {
+        if (take_part(gemm_grid(m, n, t, parts), part, &z, &x, &y))
+            vp__gemm(z, x, y, t, scratch);
+        return;
     }
-    if (z.rows <= 0 || z.cols <= 0) return;
-    if (gridded && uses_blas(out->dims[0], out->dims[1], x.cols, t)) {
+    grid g = grid_of(m, n, k, t);
+    const bool gridded = parts == g.down * g.across;
+    if (!gridded) { /* a cut of the caller's own: by rows, and never through scratch */
+        const int64_t rows = (m + parts - 1) / parts;
+        g = (grid){.rows = rows > 0 ? rows : 1, .cols = n, .down = parts, .across = 1};
+    }
+    if (!take_part(g, part, &z, &x, &y)) return;
+    if (gridded && uses_blas(m, n, k, t)) {
         uintptr_t aligned =
             ((uintptr_t)scratch + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
         multiply_blas(z, x, y, t, (char *)aligned);
         return;
     }
     if (z.row == vp__dtype[t].size && z.col != vp__dtype[t].size) {
-        matrix left = transposed(y);
-        y = transposed(x);
+        vp__matrix left = vp__matrix_turned(y);
+        y = vp__matrix_turned(x);
         x = left;
-        z = transposed(z);
+        z = vp__matrix_turned(z);
     }
     multiply_own(z, x, y, t);
 }
 
-size_t vp__lib_matmul_scratch(const vp__view *out, const vp__view *a, const vp__view *b) {
+size_t vp__lib_matmul_scratch(const vp__view *out, const vp__view *a, const vp__view *b,
+                              int64_t parts) {
     int64_t m = out->dims[0], n = out->dims[1], k = a->dims[1];
-    if (m == 0 || n == 0 || k == 0 || !uses_blas(m, n, k, out->dtype)) return 0;
+    if (m == 0 || n == 0 || k == 0) return 0;
+    if (uses_gemm(m, n, k, out->dtype))
+        return vp__gemm_scratch(gemm_grid(m, n, out->dtype, parts).cols, k, out->dtype);
+    if (!uses_blas(m, n, k, out->dtype)) return 0;
     int size = vp__dtype[out->dtype].size;
     grid g = grid_of(m, n, k, out->dtype);
     vp__blas_matrix ignored;

@@ -69,44 +69,48 @@ static inline void turn4(char *out, int64_t out_row, const char *in, int64_t in_
     *(quad *)(out + 3 * out_row) = __builtin_shufflevector(ab1, cd1, 2, 3, 6, 7);
 }
 
-/* A block of one cache line by one cache line, `side` elements each way. */
-static void turn_block8(char *out, int64_t out_row, const char *in, int64_t in_col) {
+/* A block of a cache line's elements each way, or of `cols` columns of out. */
+static void turn_block8(char *out, int64_t out_row, const char *in, int64_t in_col,
+                        int64_t cols) {
     for (int r = 0; r < 8; r += 2)
-        for (int c = 0; c < 8; c += 2)
+        for (int64_t c = 0; c < cols; c += 2)
             turn8(out + r * out_row + c * 8, out_row, in + c * in_col + r * 8, in_col);
 }
 
-static void turn_block4(char *out, int64_t out_row, const char *in, int64_t in_col) {
+static void turn_block4(char *out, int64_t out_row, const char *in, int64_t in_col,
+                        int64_t cols) {
     for (int r = 0; r < 16; r += 4)
-        for (int c = 0; c < 16; c += 4)
+        for (int64_t c = 0; c < cols; c += 4)
             turn4(out + r * out_row + c * 4, out_row, in + c * in_col + r * 4, in_col);
 }
 
-static void turn_block16(char *out, int64_t out_row, const char *in, int64_t in_col) {
+static void turn_block16(char *out, int64_t out_row, const char *in, int64_t in_col,
+                         int64_t cols) {
     for (int r = 0; r < 4; r++)
-        for (int c = 0; c < 4; c++)
+        for (int64_t c = 0; c < cols; c++)
             *(pair *)(out + r * out_row + c * 16) =
                 *(const pair *)(in + c * in_col + r * 16);
 }
 
 /* Rows of out are contiguous and so are columns of in, elements have 4, 8 or 16 bytes. */
 static void transpose(const vp__plane *p, int size) {
-    int64_t side = 64 / size;
+    const int64_t side = 64 / size, unit = 16 / size;
     for (int64_t r0 = 0; r0 < p->rows; r0 += TILE) {
         int64_t r1 = r0 + TILE < p->rows ? r0 + TILE : p->rows;
         for (int64_t c0 = 0; c0 < p->cols; c0 += TILE) {
             int64_t c1 = c0 + TILE < p->cols ? c0 + TILE : p->cols;
-            int64_t rb = r0 + (r1 - r0) / side * side, cb = c0 + (c1 - c0) / side * side;
+            int64_t rb = r0 + (r1 - r0) / side * side, cb = c0 + (c1 - c0) / unit * unit;
             for (int64_t r = r0; r < rb; r += side)
                 for (int64_t c = c0; c < cb; c += side) {
+                    const int64_t cols = cb - c < side ? cb - c : side;
                     char *out = p->out + r * p->out_row + c * size;
                     const char *in = p->in + c * p->in_col + r * size;
                     if (size == 16)
-                        turn_block16(out, p->out_row, in, p->in_col);
+                        turn_block16(out, p->out_row, in, p->in_col, cols);
                     else if (size == 8)
-                        turn_block8(out, p->out_row, in, p->in_col);
+                        turn_block8(out, p->out_row, in, p->in_col, cols);
                     else
-                        turn_block4(out, p->out_row, in, p->in_col);
+                        turn_block4(out, p->out_row, in, p->in_col, cols);
                 }
             if (cb < c1)
                 for (int64_t r = r0; r < rb; r++)

@@ -66,16 +66,18 @@ int64_t vp__library_pieces(double ns, int64_t most) {
     return pieces < 1 || vp__placeable == 1 ? 1 : pieces;
 }
 
+static void fail_without_scratch(vp__node *n) {
+    vp__node_fail(n, vp__error_new(VP_ERR_MEMORY, n->where,
+                                   "%s: out of memory for its scratch space", n->name));
+}
+
 static void want_scratch(vp__node *n, size_t each) {
     payload *w = n->payload;
     if (!each) return;
     w->scratch_each = (each + 63) / 64 * 64;
     w->scratch_pieces = n->pieces;
     w->scratch = vp__pool_alloc(w->scratch_each * (size_t)n->pieces);
-    if (!w->scratch)
-        vp__node_fail(n,
-                      vp__error_new(VP_ERR_MEMORY, n->where,
-                                    "%s: out of memory for its scratch space", n->name));
+    if (!w->scratch) fail_without_scratch(n);
 }
 
 static void *scratch_of(const payload *w, int64_t piece) {
@@ -567,7 +569,7 @@ static vp__error *matmul_size(vp__node *n) {
 static int64_t matmul_parts(const vp__node *n) {
     const vp__input *a = &n->in[0];
     return vp__lib_matmul_parts(n->dims[n->ndim - 2], n->dims[n->ndim - 1],
-                                a->dims[a->ndim - 1], n->dtype);
+                                a->dims[a->ndim - 1], n->dtype, vp__placeable);
 }
 
 static void matmul_views(const vp__node *n, int64_t batch, vp__view *out, vp__view *a,
@@ -591,29 +593,30 @@ static void matmul_views(const vp__node *n, int64_t batch, vp__view *out, vp__vi
 }
 
 static void matmul_begin(vp__node *n) {
-    int64_t batches = vp__shape_count(n->ndim - 2, n->dims, 1);
-    n->pieces = batches * matmul_parts(n);
+    n->pieces = vp__shape_count(n->ndim - 2, n->dims, 1) * matmul_parts(n);
     if (n->pieces < 1) n->pieces = 1;
-    if (!batches) return;
-    vp__view out, a, b;
-    matmul_views(n, 0, &out, &a, &b);
-    want_scratch(n, vp__lib_matmul_scratch(&out, &a, &b));
 }
 
 static void matmul_piece(vp__node *n, int64_t i, vp__core *core) {
     (void)core;
-    payload *w = n->payload;
-    int64_t parts = matmul_parts(n);
     if (vp__shape_count(n->ndim, n->dims, 1) == 0) return;
+    const int64_t parts = n->pieces / vp__shape_count(n->ndim - 2, n->dims, 1);
     vp__view out, a, b;
     matmul_views(n, i / parts, &out, &a, &b);
-    vp__lib_matmul(&out, &a, &b, i % parts, parts, scratch_of(w, i));
+    /* Asked for here, so that a thread has the same memory each time, which it knows. */
+    const size_t bytes = vp__lib_matmul_scratch(&out, &a, &b, parts);
+    void *scratch = bytes ? vp__pool_alloc(bytes) : NULL;
+    if (bytes && !scratch) {
+        fail_without_scratch(n);
+        return;
+    }
+    vp__lib_matmul(&out, &a, &b, i % parts, parts, scratch);
+    if (scratch) vp__pool_free(scratch, bytes);
 }
 
 static const vp__work matmul_work = {.size = matmul_size,
                                      .begin = matmul_begin,
                                      .piece = matmul_piece,
-                                     .deinit = deinit,
                                      .one_kernel = true};
 
 /* --- generate --------------------------------------------------------------------------- */

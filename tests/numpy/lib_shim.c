@@ -88,8 +88,8 @@ bool shim_fft(const vp__view *out, const vp__view *in, int axis, int64_t n, int 
 
 void shim_matmul(const vp__view *out, const vp__view *a, const vp__view *b) {
     int64_t parts =
-        vp__lib_matmul_parts(out->dims[0], out->dims[1], a->dims[1], out->dtype);
-    void *scratch = malloc(vp__lib_matmul_scratch(out, a, b) + 1);
+        vp__lib_matmul_parts(out->dims[0], out->dims[1], a->dims[1], out->dtype, 2);
+    void *scratch = malloc(vp__lib_matmul_scratch(out, a, b, parts) + 1);
     for (int64_t part = 0; part < parts; part++)
         vp__lib_matmul(out, a, b, part, parts, scratch);
     free(scratch);
