@@ -38,8 +38,11 @@ static void correct(vp__figure *f, double measured, double least, double most) {
     if (measured < least) measured = least;
     if (measured > most) measured = most;
     int n = samples(f);
-    double old = value(f), share = measured < old ? 0.5 : 0.125;
-    double now = n && old > 0 ? old * exp(share * log(measured / old)) : measured;
+    double old = value(f), now = measured;
+    if (n && old > 0) {
+        const double half = sqrt(measured / old);
+        now = old * (measured < old ? half : sqrt(sqrt(half)));
+    }
     atomic_store_explicit(&f->value, (float)now, memory_order_relaxed);
     if (n < TRIALS) atomic_store_explicit(&f->samples, n + 1, memory_order_relaxed);
 }

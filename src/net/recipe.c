@@ -76,9 +76,11 @@ static bool spread_strides(const vp__part *p, const int64_t *own, int64_t *loop)
     return same;
 }
 
-/* A part that several cores would share is planned when it runs. */
+/* A part that several cores would share is planned when it runs, and so is a long one that
+ * native code may come for in the meantime. */
 static bool is_planned(const vp__part *p) {
-    return p->cost < 2 * (double)vp__tuning.piece_ns;
+    const bool stays = vp__placeable == 1 && p->kernel.ninstrs == 0;
+    return stays || p->cost < 2 * (double)vp__tuning.piece_ns;
 }
 
 static bool make_target(vp__recipe *r, const int64_t *target, int repeats) {

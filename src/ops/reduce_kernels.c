@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "ops/apart.h"
-#include "ops/kernels.h"
+#include "ops/kernels_common.h"
 #include "ops/reduce_simd.h"
 
 #define VP__PASTE(a, b) a##b
