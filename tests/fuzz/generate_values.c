@@ -317,7 +317,29 @@ bool fuzz_step_fourier(fuzz_gen *g) {
     return true;
 }
 
+/* One that is cut into pieces, which is larger than all else that programs do. */
+static void add_large_product(fuzz_gen *g) {
+    vp_dtype t = fuzz_chance(&g->r, 40)   ? VP_F64
+                 : fuzz_chance(&g->r, 60) ? VP_F32
+                                          : VP_C64;
+    int64_t side[3];
+    for (int i = 0; i < 3; i++) side[i] = fuzz_between(&g->r, 128, 150);
+    fuzz_shape a = {.ndim = 2, .dims = {side[0], side[1]}};
+    fuzz_shape b = {.ndim = 2, .dims = {side[1], side[2]}};
+    fuzz_shape r = {.ndim = 2, .dims = {side[0], side[2]}};
+    fuzz_operand in[2] = {fuzz_use(g, fuzz_make(g, FUZZ_EXPR, t, &a))};
+    in[1] = fuzz_use(g, fuzz_make(g, FUZZ_EXPR, t, &b));
+    fuzz_instruction *m = fuzz_add(g, FUZZ_MATMUL);
+    memcpy(m->in, in, sizeof in);
+    m->nin = 2;
+    fuzz_define(g, t, &r);
+}
+
 bool fuzz_step_matmul(fuzz_gen *g) {
+    if (fuzz_chance(&g->r, 3)) {
+        add_large_product(g);
+        return true;
+    }
     int x = fuzz_pick_or_make(g, FUZZ_ANY);
     fuzz_shape a = fuzz_shape_of(&g->v[x]);
     if ((a.ndim == 0 || a.late) && !fuzz_oops(g)) return false;
