@@ -4,7 +4,8 @@ the same machine; CPU time, so that neighbours matter less. Prints nanoseconds p
 the best of fifteen turns each, and NumPy's time over vproc's, of the best and of the median
 turns; then the rows whose better ratio is below 1. Those are measured again, alone and in
 fresh processes: where libraries happen to lie in memory makes some calls slower, of either
-side, by up to a factor of four in one process of fifty.
+side, by up to a factor of four in one process of fifty. (Where that slowed NumPy down, nothing
+is measured again.)
 
     ninja -C build table
     kernels_numpy.py [--sizes 10000,1000000] [--types float64,float32,int32]
@@ -226,7 +227,7 @@ def again_in_a_process(options):
     """A function that gives a figure's better ratio, measured by a process of its own."""
     def measure_again(label, n):
         command = [sys.executable, __file__, "--only", label, "--sizes", str(n),
-                   "--types", options.types, "--isa", options.isa,
+                   "--types", options.types, "--rows", options.rows, "--isa", options.isa,
                    "--budget", str(options.budget)]
         command += ["--lib", options.lib] if options.lib else []
         command += ["--all-casts"] if options.all_casts else []

@@ -44,7 +44,7 @@ typedef struct {
     vp__view out, in, other;
     int axis;
     int64_t parts;
-    void *scratch;
+    void *scratch, *rooms[2]; /* rooms: a product's */
     vp__fancy fancy;
     int64_t *list;
 } work;
@@ -99,7 +99,7 @@ static void call_put(const work *w) {
 }
 static void call_matmul(const work *w) {
     for (int64_t part = 0; part < w->parts; part++)
-        vp__lib_matmul(&w->out, &w->in, &w->other, part, w->parts, w->scratch);
+        vp__lib_matmul(&w->out, &w->in, &w->other, part, w->parts, w->rooms);
 }
 
 static void fill(void *p, vp_dtype t, int64_t n) {
@@ -260,7 +260,9 @@ static void bench_matmul(int64_t side, vp_dtype t) {
               .other = {b, dims, strides, 2, t},
               .out = {out, dims, strides, 2, t}};
     w.parts = vp__lib_matmul_parts(side, side, side, t, 1);
-    w.scratch = room(vp__lib_matmul_scratch(&w.out, &w.in, &w.other, w.parts));
+    size_t bytes[2];
+    vp__lib_matmul_scratch(&w.out, &w.in, &w.other, w.parts, bytes);
+    for (int i = 0; i < 2; i++) w.rooms[i] = room(bytes[i]);
     double ns = best(call_matmul, &w);
     double flops =
         2.0 * (double)n * (double)side * (vp__dtype[t].cls == VP__CLASS_C ? 4 : 1);
@@ -269,7 +271,7 @@ static void bench_matmul(int64_t side, vp_dtype t) {
     free(a);
     free(b);
     free(out);
-    free(w.scratch);
+    for (int i = 0; i < 2; i++) free(w.rooms[i]);
 }
 
 int main(int argc, char **argv) {

@@ -16,7 +16,7 @@
 #include "tests/draw.h"
 #include "tests/harness.h"
 
-enum { MANY = 4099, MOST_ULPS = 8 };
+enum { MANY = 4099, ROOM = (MANY * 16 + 63) / 64 * 64, MOST_ULPS = 8 };
 
 static const char *const isas[] = {"avx2", "avx512"};
 enum { NISAS = sizeof isas / sizeof isas[0] };
@@ -146,8 +146,7 @@ static vp_dtype result_of(vp__op op, vp_dtype t) {
     return t;
 }
 
-static _Alignas(64) char operand[3][MANY * 16], mask[MANY], got[MANY * 16],
-    want[MANY * 16];
+static _Alignas(64) char operand[3][ROOM], want[ROOM], got[ROOM], mask[MANY];
 
 /* Rows may differ by `most` units where they are vector math. */
 static void check_rows(const vp__kernels *base, const vp__kernels *k, int64_t most) {
@@ -218,13 +217,13 @@ static void add_nans(vp_dtype t) {
 
 /* The whole set of n operands that begins `by` bytes after its place; all of them have room
  * behind them. */
-static void move_operands(char (*moved)[MANY * 16 + 64], int64_t by, int64_t bytes) {
+static void move_operands(char (*moved)[ROOM + 64], int64_t by, int64_t bytes) {
     for (int i = 0; i < 3; i++) memcpy(moved[i] + by, operand[i], (size_t)bytes);
 }
 
 /* Some loops are other machine code where a result or an operand is aligned. */
 static void check_places(const vp__kernels *k) {
-    static _Alignas(64) char moved[3][MANY * 16 + 64], moved_got[MANY * 16 + 64];
+    static _Alignas(64) char moved[3][ROOM + 64], moved_got[ROOM + 64];
     enum { N = MANY - 4 };
     for (int t = 0; t < VP__NDTYPES; t++) {
         const int size = vp__dtype[t].size;

@@ -54,9 +54,7 @@ static vp_status hold_expr(held *h, vp__expr *e) {
 }
 
 static vp_status hold(held *h, vp_operand x, const char *where) {
-    vp__expr *e = vp__operand_view(x, where);
-    vp__materialise_awaited(e);
-    return hold_expr(h, vp__as_sized_leaf(e));
+    return hold_expr(h, vp__as_sized_leaf(vp__operand_view(x, where)));
 }
 
 vp_status vp__read(const char *where, vp_operand x, void *memory, size_t bytes) {

@@ -52,12 +52,17 @@ static int64_t block_rows(const vp__gemm_loop *l, int64_t depth, int size) {
     return A_BYTES / (min64(depth, DEPTH) * size) / l->rows * l->rows;
 }
 
-size_t vp__gemm_scratch(int64_t cols, int64_t depth, vp_dtype t) {
+void vp__gemm_scratch(int64_t cols, int64_t depth, vp_dtype t, size_t bytes[2]) {
     const vp__gemm_loop *l = loop_of(t);
     const int size = vp__dtype[t].size;
+    const int64_t term = min64(depth, DEPTH) * size;
     const int64_t width = min64(round_up(cols, l->cols), most_cols(l, depth, size));
-    const int64_t strips = width + block_rows(l, depth, size);
-    return (size_t)(strips * min64(depth, DEPTH) * size) + 2 * ALIGNMENT;
+    bytes[0] = (size_t)(block_rows(l, depth, size) * term) + ALIGNMENT;
+    bytes[1] = (size_t)(width * term) + ALIGNMENT;
+}
+
+static char *aligned(void *p) {
+    return (char *)(((uintptr_t)p + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1));
 }
 
 /* Brings x, some rows of a or (turned) some columns of b, into strips of `width` of them,
@@ -103,14 +108,13 @@ static void run_block(const vp__gemm_loop *l, vp__matrix out, const char *a,
         }
 }
 
-void vp__gemm(vp__matrix out, vp__matrix a, vp__matrix b, vp_dtype t, void *scratch) {
+void vp__gemm(vp__matrix out, vp__matrix a, vp__matrix b, vp_dtype t,
+              void *const scratch[2]) {
     const vp__gemm_loop *l = loop_of(t);
     const int size = vp__dtype[t].size;
     const int64_t width = panel_cols(l, out.cols, a.cols, size);
     const int64_t height = block_rows(l, a.cols, size);
-    char *packed_b =
-        (char *)(((uintptr_t)scratch + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1));
-    char *packed_a = packed_b + round_up(width * min64(a.cols, DEPTH) * size, ALIGNMENT);
+    char *packed_a = aligned(scratch[0]), *packed_b = aligned(scratch[1]);
     for (int64_t c = 0; c < out.cols; c += width)
         for (int64_t k = 0; k < a.cols; k += DEPTH) {
             const int64_t cols = min64(width, out.cols - c);

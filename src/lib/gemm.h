@@ -21,10 +21,13 @@ bool vp__gemm_takes(vp_dtype t);
 /* How a product is best cut: rows and columns of a tile, whose multiples pieces should be. */
 void vp__gemm_tile(vp_dtype t, int64_t *rows, int64_t *cols);
 
-/* out = a @ b, of any strides, with a depth of at least 1. */
-void vp__gemm(vp__matrix out, vp__matrix a, vp__matrix b, vp_dtype t, void *scratch);
+/* out = a @ b, of any strides, with a depth of at least 1. scratch is for what is packed of
+ * either: two, because threads have blocks of memory of their own up to half a megabyte, and
+ * each of two is mostly below that. */
+void vp__gemm(vp__matrix out, vp__matrix a, vp__matrix b, vp_dtype t,
+              void *const scratch[2]);
 
 /* For out of so many columns or fewer. */
-size_t vp__gemm_scratch(int64_t cols, int64_t depth, vp_dtype t);
+void vp__gemm_scratch(int64_t cols, int64_t depth, vp_dtype t, size_t bytes[2]);
 
 #endif

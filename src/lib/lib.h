@@ -69,15 +69,15 @@ void vp__lib_scatter(const vp__view *base, const vp__view *in, const vp__fancy *
 
 /* out = a @ b for 2-D views of one dtype (any of the 13), through OpenBLAS (opened at run
  * time, single-threaded) for float and complex types when it is there, else by a blocked
- * loop of our own; large ones of floats by gemm.h; integer types wrap, bool is or-of-ands. Strides: any (copied to
- * scratch when BLAS cannot take them). Parts cut by rows or columns of out, by shape
- * alone, where bits would depend on it; where they do not, any number will do, and this is
- * the one for so many cores. */
+ * loop of our own; large ones of floats by gemm.h; integer types wrap, bool is or-of-ands.
+ * Strides: any (copied to scratch when BLAS cannot take them). Parts cut by rows or columns
+ * of out: by shape alone where bits would depend on it; where they do not, any number will
+ * do, and this is the one for so many cores. */
 void vp__lib_matmul(const vp__view *out, const vp__view *a, const vp__view *b,
-                    int64_t part, int64_t parts, void *scratch);
+                    int64_t part, int64_t parts, void *const scratch[2]);
 int64_t vp__lib_matmul_parts(int64_t m, int64_t n, int64_t k, vp_dtype t, int cores);
-size_t vp__lib_matmul_scratch(const vp__view *out, const vp__view *a, const vp__view *b,
-                              int64_t parts); /* of each part */
+void vp__lib_matmul_scratch(const vp__view *out, const vp__view *a, const vp__view *b,
+                            int64_t parts, size_t bytes[2]); /* of each part */
 
 /* Fourier transforms along `axis`, of elements of type float32, float64, complex64 or
  * complex128 that out and in share but for being complex. kind says what goes in and comes

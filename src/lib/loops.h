@@ -44,7 +44,7 @@ enum { VP__PRODUCT_BYTES = 128 };
 
 /* A tile of a large product: sets out[rows][vectors of lanes], whose rows are contiguous and
  * `row` bytes apart, to a @ b or, unless `first`, adds that to it. a has `rows` elements for
- * each term and b has `cols`, packed one term after another; b is 64-byte aligned. */
+ * each term and b has `cols`, packed one term after another; b is aligned to a vector. */
 typedef struct {
     int64_t lanes, rows, cols; /* cols: of three vectors */
     void (*tile)(char *out, int64_t row, const void *a, const void *b, int64_t depth,

@@ -119,31 +119,35 @@ static bool uses_gemm(int64_t m, int64_t n, int64_t k, vp_dtype t) {
            (double)m * (double)n * (double)k > grain_volume(t) && vp__gemm_takes(t);
 }
 
-/* So many pieces that cores which differ in speed end at about the same time. */
+/* So many pieces that cores which differ in speed end at about the same time, and that who
+ * waits for a thread to pause does not wait for long. */
 static int64_t gemm_parts(int64_t m, int64_t n, int64_t k, vp_dtype t, int cores) {
-    enum { EACH = 2 };
+    enum { EACH = 2, LONGEST = 1000 };
     const double most = (double)m * (double)n * (double)k / grain_volume(t);
-    if (cores <= 1) return 1;
-    return most < EACH * cores ? (int64_t)most : EACH * cores;
+    const double least = ceil(most / LONGEST);
+    const double wish = cores > 1 ? fmin(most, EACH * cores) : 1;
+    return (int64_t)fmax(wish, least);
 }
 
-/* Every piece brings its rows of a and its columns of b into order: the grid with the
- * least of them. */
+/* The grid of up to so many pieces whose largest takes least time. Every piece brings its
+ * rows of a and its columns of b into order first, and an element of those takes as long as
+ * some of out's multiply-adds. */
 static grid gemm_grid(int64_t m, int64_t n, vp_dtype t, int64_t parts) {
-    grid g = {.down = 0};
+    enum { PACKING = 64 };
+    int64_t tall, wide;
+    vp__gemm_tile(t, &tall, &wide);
+    grid g = {0};
     double least = INFINITY;
     for (int64_t across = 1; across <= parts; across++) {
         const int64_t down = parts / across;
-        const double packed = (double)across * (double)m + (double)down * (double)n;
-        if (down * across != parts || packed >= least) continue;
-        least = packed;
-        g.down = down;
-        g.across = across;
+        const int64_t rows = ((m + down - 1) / down + tall - 1) / tall * tall;
+        const int64_t cols = ((n + across - 1) / across + wide - 1) / wide * wide;
+        const double takes =
+            (double)rows * (double)cols + PACKING * ((double)rows + (double)cols);
+        if (takes >= least) continue;
+        least = takes;
+        g = (grid){rows, cols, down, across};
     }
-    int64_t rows, cols;
-    vp__gemm_tile(t, &rows, &cols);
-    g.rows = ((m + g.down - 1) / g.down + rows - 1) / rows * rows;
-    g.cols = ((n + g.across - 1) / g.across + cols - 1) / cols * cols;
     return g;
 }
 
@@ -295,7 +299,7 @@ static void multiply_own(vp__matrix out, vp__matrix a, vp__matrix b, vp_dtype t)
     }
 }
 
-/* Runs the part of a grid that is all of out. */
+/* Narrows the matrices down to a part of the grid; false if nothing of them is in it. */
 static bool take_part(grid g, int64_t part, vp__matrix *out, vp__matrix *a,
                       vp__matrix *b) {
     const int64_t r = part / g.across * g.rows, c = part % g.across * g.cols;
@@ -309,7 +313,7 @@ static bool take_part(grid g, int64_t part, vp__matrix *out, vp__matrix *a,
 }
 
 void vp__lib_matmul(const vp__view *out, const vp__view *a, const vp__view *b,
-                    int64_t part, int64_t parts, void *scratch) {
+                    int64_t part, int64_t parts, void *const scratch[2]) {
     const vp_dtype t = out->dtype;
     vp__matrix x = matrix_of(a), y = matrix_of(b), z = matrix_of(out);
     const int64_t m = z.rows, n = z.cols, k = x.cols;
@@ -327,7 +331,7 @@ void vp__lib_matmul(const vp__view *out, const vp__view *a, const vp__view *b,
     if (!take_part(g, part, &z, &x, &y)) return;
     if (gridded && uses_blas(m, n, k, t)) {
         uintptr_t aligned =
-            ((uintptr_t)scratch + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
+            ((uintptr_t)scratch[0] + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
         multiply_blas(z, x, y, t, (char *)aligned);
         return;
     }
@@ -340,19 +344,22 @@ void vp__lib_matmul(const vp__view *out, const vp__view *a, const vp__view *b,
     multiply_own(z, x, y, t);
 }
 
-size_t vp__lib_matmul_scratch(const vp__view *out, const vp__view *a, const vp__view *b,
-                              int64_t parts) {
+void vp__lib_matmul_scratch(const vp__view *out, const vp__view *a, const vp__view *b,
+                            int64_t parts, size_t bytes[2]) {
     int64_t m = out->dims[0], n = out->dims[1], k = a->dims[1];
-    if (m == 0 || n == 0 || k == 0) return 0;
-    if (uses_gemm(m, n, k, out->dtype))
-        return vp__gemm_scratch(gemm_grid(m, n, out->dtype, parts).cols, k, out->dtype);
-    if (!uses_blas(m, n, k, out->dtype)) return 0;
+    bytes[0] = bytes[1] = 0;
+    if (m == 0 || n == 0 || k == 0) return;
+    if (uses_gemm(m, n, k, out->dtype)) {
+        vp__gemm_scratch(gemm_grid(m, n, out->dtype, parts).cols, k, out->dtype, bytes);
+        return;
+    }
+    if (!uses_blas(m, n, k, out->dtype)) return;
     int size = vp__dtype[out->dtype].size;
     grid g = grid_of(m, n, k, out->dtype);
     vp__blas_matrix ignored;
-    size_t bytes = ALIGNMENT;
-    if (!fits(matrix_of(a), size, &ignored)) bytes += scratch_of(g.rows, k, size);
-    if (!fits(matrix_of(b), size, &ignored)) bytes += scratch_of(k, g.cols, size);
-    if (!fits(matrix_of(out), size, &ignored)) bytes += scratch_of(g.rows, g.cols, size);
-    return bytes;
+    bytes[0] = ALIGNMENT;
+    if (!fits(matrix_of(a), size, &ignored)) bytes[0] += scratch_of(g.rows, k, size);
+    if (!fits(matrix_of(b), size, &ignored)) bytes[0] += scratch_of(k, g.cols, size);
+    if (!fits(matrix_of(out), size, &ignored))
+        bytes[0] += scratch_of(g.rows, g.cols, size);
 }

@@ -110,13 +110,6 @@ bool vp__issue_is_tiny(const vp__expr *e) {
     return cost < most || (cost < BUSY_TIMES * most && others_are_busy());
 }
 
-/* Whether the caller runs it: because it is tiny or, where it waits for the value and there is
- * no other core, because nobody else would. */
-static bool is_callers(const vp__expr *e, bool awaited) {
-    return vp__issue_is_tiny(e) ||
-           (awaited && vp__placeable == 1 && !e->late && vp__config_get()->inline_nodes);
-}
-
 vp__error *vp__issue_run_now(const vp__recipe *recipe, vp__expr *const *leaves, char *out,
                              bool to_target, const char *where) {
     vp__core *core = vp__core_self();
@@ -188,15 +181,14 @@ static void run_flat(vp__flat *f, vp__expr *e, vp__storage *result) {
 }
 
 /* Flat in the other sense too: nearly every instruction comes through here. */
-__attribute__((flatten)) static void close_flat(vp__expr *e, vp__value *out,
-                                                bool awaited) {
+__attribute__((flatten)) static void close_flat(vp__expr *e, vp__value *out) {
     vp__flat f;
     vp__flat_build(&f, e);
     vp__storage *s = vp__storage_new(e->count * vp__dtype[e->dtype].size);
     out->storage = s;
     for (int i = 0; i < e->ndim; i++) out->dims[i] = e->dims[i];
     vp__flat_strides(e, out->strides);
-    if (s && is_callers(e, awaited) && vp__flat_begin(&f)) {
+    if (s && vp__issue_is_tiny(e) && vp__flat_begin(&f)) {
         run_flat(&f, e, s);
         vp__reads_end(&f.reads);
     } else if (!s || !submit_flat(&f, e, s)) {
@@ -238,9 +230,9 @@ static void close_failed(const vp__expr *e, vp__value *out, vp__error *error) {
     vp__layout_compact(e->ndim, e->dims, vp__dtype[e->dtype].size, false, out->strides);
 }
 
-static void close_segment(vp__expr *e, vp__value *out, bool awaited) {
+static void close_segment(vp__expr *e, vp__value *out) {
     if (vp__flat_is(e)) {
-        close_flat(e, out, awaited);
+        close_flat(e, out);
         return;
     }
     vp__expr *leaves[VP__SEGMENT_LEAVES];
@@ -255,7 +247,7 @@ static void close_segment(vp__expr *e, vp__value *out, bool awaited) {
     }
     if (recipe) set_layout(out, recipe);
     vp__reads reads;
-    if (recipe && is_callers(e, awaited) &&
+    if (recipe && vp__issue_is_tiny(e) &&
         vp__reads_begin(&reads, leaves, recipe->seg.nleaves)) {
         uint64_t id = vp__traced_segment_now(&recipe->seg, leaves, s);
         close_now(e, recipe, leaves, s);
@@ -288,7 +280,7 @@ void vp__value_init(vp__value *v, const vp__expr *e) {
 void vp__close(vp__expr *e, vp__value *out) {
     vp__value_init(out, e);
     if (vp__flat_is(e)) {
-        close_flat(e, out, false);
+        close_flat(e, out);
         vp__expr_free(e);
         return;
     }
@@ -311,7 +303,7 @@ void vp__close(vp__expr *e, vp__value *out) {
     case VP__EXPR_REDUCE:
     case VP__EXPR_COUNT:
     case VP__EXPR_VIEW:
-    case VP__EXPR_FREE: close_segment(e, out, false); break;
+    case VP__EXPR_FREE: close_segment(e, out); break;
     }
     vp__expr_free(e);
 }
@@ -405,7 +397,7 @@ void vp__transform(vp__expr *e, bool magnitude) {
         become_leaf(e, &v);
 }
 
-static void materialise(vp__expr *e, bool awaited) {
+void vp__materialise(vp__expr *e) {
     if (e->kind == VP__EXPR_LEAF || e->kind == VP__EXPR_POISON) return;
     if (e->kind == VP__EXPR_FFT) {
         vp__transform(e, false);
@@ -417,7 +409,7 @@ static void materialise(vp__expr *e, bool awaited) {
     }
     vp__value v;
     vp__value_init(&v, e);
-    close_segment(e, &v, awaited);
+    close_segment(e, &v);
     for (int i = 0; i < e->nargs; i++) vp__expr_free(e->arg[i]);
     e->nargs = 0;
     e->steps = 1;
@@ -427,10 +419,6 @@ static void materialise(vp__expr *e, bool awaited) {
     else
         become_leaf(e, &v);
 }
-
-void vp__materialise(vp__expr *e) { materialise(e, false); }
-
-void vp__materialise_awaited(vp__expr *e) { materialise(e, true); }
 
 static bool reads(const vp__expr *e, const vp__storage *s) {
     if (e->kind == VP__EXPR_LEAF) return e->storage == s;

@@ -604,14 +604,18 @@ static void matmul_piece(vp__node *n, int64_t i, vp__core *core) {
     vp__view out, a, b;
     matmul_views(n, i / parts, &out, &a, &b);
     /* Asked for here, so that a thread has the same memory each time, which it knows. */
-    const size_t bytes = vp__lib_matmul_scratch(&out, &a, &b, parts);
-    void *scratch = bytes ? vp__pool_alloc(bytes) : NULL;
-    if (bytes && !scratch) {
+    size_t bytes[2];
+    void *scratch[2] = {NULL, NULL};
+    vp__lib_matmul_scratch(&out, &a, &b, parts, bytes);
+    bool there = true;
+    for (int s = 0; s < 2; s++)
+        if (bytes[s]) there = (scratch[s] = vp__pool_alloc(bytes[s])) && there;
+    if (there)
+        vp__lib_matmul(&out, &a, &b, i % parts, parts, scratch);
+    else
         fail_without_scratch(n);
-        return;
-    }
-    vp__lib_matmul(&out, &a, &b, i % parts, parts, scratch);
-    if (scratch) vp__pool_free(scratch, bytes);
+    for (int s = 0; s < 2; s++)
+        if (scratch[s]) vp__pool_free(scratch[s], bytes[s]);
 }
 
 static const vp__work matmul_work = {.size = matmul_size,

@@ -32,9 +32,6 @@ void vp__close(vp__expr *e, vp__value *out);
 /* The same, but the expression stays as a leaf that reads the value. */
 void vp__materialise(vp__expr *e);
 
-/* The same, by a caller that waits for the value next. */
-void vp__materialise_awaited(vp__expr *e);
-
 /* Issues a transform that is kept as an expression, or the absolute values of its complex
  * results, which are computed while they are in the cache. It becomes a leaf. */
 void vp__transform(vp__expr *e, bool magnitude);

@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "ops/apart.h"
 #include "ops/kernels_common.h"
 #include "ops/reduce_simd.h"
 

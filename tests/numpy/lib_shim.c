@@ -89,8 +89,11 @@ bool shim_fft(const vp__view *out, const vp__view *in, int axis, int64_t n, int 
 void shim_matmul(const vp__view *out, const vp__view *a, const vp__view *b) {
     int64_t parts =
         vp__lib_matmul_parts(out->dims[0], out->dims[1], a->dims[1], out->dtype, 2);
-    void *scratch = malloc(vp__lib_matmul_scratch(out, a, b, parts) + 1);
+    size_t bytes[2];
+    vp__lib_matmul_scratch(out, a, b, parts, bytes);
+    void *scratch[2] = {malloc(bytes[0] + 1), malloc(bytes[1] + 1)};
     for (int64_t part = 0; part < parts; part++)
         vp__lib_matmul(out, a, b, part, parts, scratch);
-    free(scratch);
+    free(scratch[0]);
+    free(scratch[1]);
 }
