@@ -36,6 +36,9 @@ size_t vp__plan_size(void);
 size_t vp__plan_size_for(const vp__exec_args *args);
 void vp__plan_init(vp__plan *plan, const vp__exec_args *args, int64_t piece_elements);
 
+/* Whether a plan of the kernel made later may have native code, where one made now has none. */
+bool vp__plan_may_go_native(const vp__kernel *kernel);
+
 /* How many pieces the plan has, at least 1 unless the output has no elements (then 0).
  * Pieces of one reduction may need a second step: when every piece has run,
  * vp__plan_finish must run once if vp__plan_partial_bytes is not 0. */

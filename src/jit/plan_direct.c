@@ -36,6 +36,10 @@ static bool is_handled(const vp__kernel *k) {
            k->result == k->reduce_type;
 }
 
+bool vp__plan_may_go_native(const vp__kernel *k) {
+    return k->ninstrs > 0 || is_handled(k);
+}
+
 /* The base kernels read the extreme of contiguous floats as fast as memory gives them, and
  * look for NaN beside that. */
 static bool is_extreme_alone(const vp__plan *p, const vp__kernel *k) {

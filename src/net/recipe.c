@@ -79,7 +79,7 @@ static bool spread_strides(const vp__part *p, const int64_t *own, int64_t *loop)
 /* A part that several cores would share is planned when it runs, and so is a long one that
  * native code may come for in the meantime. */
 static bool is_planned(const vp__part *p) {
-    const bool stays = vp__placeable == 1 && p->kernel.ninstrs == 0;
+    const bool stays = vp__placeable == 1 && !vp__plan_may_go_native(&p->kernel);
     return stays || p->cost < 2 * (double)vp__tuning.piece_ns;
 }
 
