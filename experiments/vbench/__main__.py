@@ -2,18 +2,19 @@
 """vproc bench: the experiments, with their peers. Started by the command `vproc` (start.py),
 which says where it is itself and where the experiments' programs are."""
 
-import json
 import os
 import sys
 from pathlib import Path
 
-from . import capture, catalogue, machine, measure, parts, table
+from vresults import table
+from vresults.file import read_json, write_json
+
+from . import capture, catalogue, machine, measure, parts
 from .build import Builder, Missing
 from .options import arguments
 from .progress import Progress
 
 PYTHON_PEERS = {"numpy", "numba", "numba-parallel", "jax", "numpy-loop"}
-MOST_DIGITS = 300  # of a whole number in a file: what a float can hold
 
 
 def wanted(experiment, options):
@@ -60,33 +61,8 @@ def add_pictures_of_f(one, size, sizes, builder, progress):
         one["left_out"]["thread view and dependency graph"] = str(why)
 
 
-def write_json(path, facts, experiments):
-    """One experiment is an object of its own; several share the machine."""
-    if len(experiments) == 1:
-        whole = {"machine": facts, **experiments[0]}
-    else:
-        whole = {"machine": facts, "experiments": experiments}
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(json.dumps(whole, indent=1) + "\n")
-
-
-def whole_number(digits):
-    if len(digits) > MOST_DIGITS:
-        raise ValueError(f"it has a number of {len(digits)} digits")
-    return int(digits)
-
-
-def read_json(path):
-    whole = json.loads(Path(path).read_text(), parse_int=whole_number)
-    if not isinstance(whole, dict):
-        raise ValueError("it is not a file that --json wrote")
-    if "experiments" not in whole and "series" not in whole:
-        raise ValueError("it has no experiments")
-    return whole.get("machine", {}), whole.get("experiments", [whole])
-
-
 def draw(folder, facts, experiments):
-    from .report import draw_all
+    from vdraw import draw_all
 
     for path in draw_all(Path(folder), facts, experiments):
         print(f"wrote {path}")

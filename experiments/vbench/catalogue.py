@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured: every experiment with its sizes, its series and the paper's own figures.
+"""What is measured: every experiment with its sizes, its series and the figures of the paper,
+"A Virtual Processor brings back the Free Lunch".
 
 A series is one program in one language with one set of flags or settings. The names are the
 ones that tables, figures and JSON files show.
 """
 
 from dataclasses import dataclass, field
+
+from vresults.names import WITHOUT
 
 
 @dataclass(frozen=True)
@@ -214,11 +217,11 @@ EXPERIMENTS = {e.name: e for e in (A1, A2, A3, A4, FFT, TINY)}
 
 # Mechanisms that --ablate switches off, one at a time: VP_WITHOUT's words.
 MECHANISMS = ("fusion", "sizes", "renaming", "continuation", "stealing", "inline",
-              "bundles")
+              "bundles", "replay")
 
 
 def ablations(experiment):
     """The main series of an experiment without one mechanism each."""
     main = [s for s in experiment.series if s.name in ("vproc", "vproc-loop")]
-    return tuple(Series(f"{s.name}-without-{m}", "vproc", s.program, (f"VP_WITHOUT={m}",))
+    return tuple(Series(f"{s.name}{WITHOUT}{m}", "vproc", s.program, (f"VP_WITHOUT={m}",))
                  for s in main for m in MECHANISMS)

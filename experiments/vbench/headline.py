@@ -9,7 +9,9 @@ what each mechanism is worth.
 import sys
 from dataclasses import dataclass
 
-from .__main__ import read_json
+from vresults.file import read_json
+from vresults.names import WITHOUT
+
 from .catalogue import EXPERIMENTS, MECHANISMS
 
 HEADINGS = {
@@ -109,7 +111,7 @@ def table_lines(one):
     yield f"### {HEADINGS.get(one['experiment'], one['title'])}{size}\n"
     yield "| series | best | median | over vproc | first | plateau after |"
     yield "|---|---|---|---|---|---|"
-    series = [s for s in one["series"] if "-without-" not in s["name"]]
+    series = [s for s in one["series"] if WITHOUT not in s["name"]]
     ours = next((s["median_ms"] for s in series if s["name"] == "vproc"), None)
     for s in sorted(series, key=lambda s: s["median_ms"]):
         name = f"**{s['name']}**" if s["name"].startswith("vproc") else s["name"]
@@ -127,7 +129,7 @@ def ablation_lines(experiments):
     for one in experiments:
         best = {s["name"]: s["best_ms"] for s in one["series"]}
         for main, form in (("vproc", ""), (LOOP, " loop")):
-            without = [best.get(f"{main}-without-{m}") for m in MECHANISMS]
+            without = [best.get(f"{main}{WITHOUT}{m}") for m in MECHANISMS]
             if main not in best or not any(without):
                 continue
             title = HEADINGS[one["experiment"]].split(",")[0]
@@ -141,7 +143,7 @@ def main():
     print("\n".join(wanted_lines(experiments)))
     for one in experiments:
         print("\n" + "\n".join(table_lines(one)))
-    if any("-without-" in s["name"] for one in experiments for s in one["series"]):
+    if any(WITHOUT in s["name"] for one in experiments for s in one["series"]):
         print("\n" + "\n".join(ablation_lines(experiments)))
 
 

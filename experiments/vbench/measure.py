@@ -15,8 +15,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from vresults.table import count
+
 from .build import Missing
-from .table import count
 
 SLICE_MS = 150  # a turn
 LONG_MS = 300  # a sample of a slow series takes fewer evaluations, to stay near this

@@ -12,6 +12,8 @@ as the whole of it here. An address is used again when its storage is gone, so t
 import json
 from dataclasses import dataclass, field
 
+from vresults.names import JOIN
+
 
 @dataclass
 class Instruction:
@@ -30,7 +32,7 @@ class Instruction:
     @property
     def text(self):
         """All that was fused into it, as one name."""
-        return " + ".join(self.operations) if self.operations else self.name
+        return JOIN.join(self.operations) if self.operations else self.name
 
 
 @dataclass

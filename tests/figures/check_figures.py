@@ -9,6 +9,7 @@ import copy
 import json
 import math
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,8 +21,9 @@ HERE = Path(__file__).resolve().parent
 EXPERIMENTS = HERE.parent.parent / "experiments"
 sys.path.insert(0, str(EXPERIMENTS))
 
-from vbench import capture, curves, figures, labels, naming, scale, svg, tracefile  # noqa: E402
-from vbench.report import draw_all  # noqa: E402
+from vbench import capture, tracefile  # noqa: E402
+from vdraw import curves, draw_all, figures, labels, naming, scale, svg  # noqa: E402
+from vresults import names  # noqa: E402
 
 SVG = "{http://www.w3.org/2000/svg}"
 MOST_BYTES = 150_000
@@ -193,6 +195,20 @@ def replot_draws_from_the_command_line():
             done = subprocess.run(command, cwd=EXPERIMENTS, capture_output=True, text=True)
             assert done.returncode == 1 and "a number of 401 digits" in done.stderr, done.stderr
             assert "Traceback" not in done.stderr
+
+
+@check
+def drawing_goes_without_measuring():
+    """From a folder that has its packages alone; tools/check_imports.py reads what is not run."""
+    with tempfile.TemporaryDirectory() as folder:
+        for package in ("vresults", "vdraw"):
+            shutil.copytree(EXPERIMENTS / package, Path(folder) / package)
+        program = ("import sys; sys.path.insert(0, '.'); from vdraw import draw_all; "
+                   "from vresults.file import read_json; "
+                   "print(len(draw_all('drawn', *read_json(sys.argv[1]))))")
+        done = subprocess.run([sys.executable, "-I", "-c", program, str(HERE / "small.json")],
+                              cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0 and done.stdout == "11\n", done.stdout + done.stderr
 
 
 # --- files as they should not be --------------------------------------------------------------
@@ -443,7 +459,7 @@ def a_real_trace_has_what_the_pictures_need(programs):
         shown = capture.graph_of(trace, caller, window[3][:len(window[3]) // 2])
         kinds = [n["kind"] for n in shown["nodes"]]
         assert "input" in kinds and "result" in kinds and "kernel" in kinds, shown
-        operations = {op for n in shown["nodes"] for op in n["name"].split(naming.JOIN)}
+        operations = {op for n in shown["nodes"] for op in n["name"].split(names.JOIN)}
         assert {"sin", "abs", "sum"} <= operations, operations
         assert all(n["threads"] for n in shown["nodes"] if n["kind"] == "kernel"), shown
         drawn({}, [{"experiment": "e", "timeline": {mode: line}, "graph": {mode: shown}}])

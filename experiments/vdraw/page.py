@@ -5,7 +5,8 @@ in the file itself; there are no scripts, and nothing is loaded from anywhere.""
 import re
 from html import escape
 
-from . import table
+from vresults import table
+
 from .figures import completed, dict_of, is_number, list_of, text_of
 from .svg import printable
 

@@ -10,7 +10,8 @@ import statistics
 import sys
 from dataclasses import dataclass, field
 
-WITHOUT = "-without-"
+from vresults.names import WITHOUT
+
 SHORTEST, LONGEST = 1e-12, 1e12
 
 
@@ -144,7 +145,7 @@ TABLE_COUNTS = ("kernels", "elements", "stored", "evaluations")
 
 
 def completed(given):
-    """The same experiment as table.py wants it: what is missing or no number is None."""
+    """The same experiment as vresults' table wants it: what is missing or no number is None."""
     series = []
     for s in map(dict_of, list_of(dict_of(given).get("series"))):
         times = {k: s[k] if is_number(s.get(k)) else None for k in TABLE_TIMES}

@@ -3,7 +3,7 @@
 
 import collections
 
-JOIN = " + "
+from vresults.names import JOIN
 
 
 def numbered(names):

@@ -2,6 +2,8 @@
 """Medians as horizontal bars: all series of an experiment, sorted, each with its ratio to
 vproc; vproc without each of its mechanisms; and all experiments in one picture."""
 
+from vresults.names import WITHOUT
+
 from . import svg
 from .curves import subject
 from .families import COLOURS, NAMES, TEXT_COLOURS, family_of
@@ -94,7 +96,7 @@ def draw_ablations(experiment):
     """vproc without one mechanism each, beside the whole; None when nothing was left out."""
     rows, references = [], {}
     for s in experiment.ablations:
-        whole = experiment.find(s.name.partition("-without-")[0])
+        whole = experiment.find(s.name.partition(WITHOUT)[0])
         references[s.name] = whole
         if whole and whole not in rows:
             references[whole.name] = whole
@@ -102,7 +104,7 @@ def draw_ablations(experiment):
         rows.append(s)
     if not rows:
         return None
-    rows.sort(key=lambda s: (s.name.partition("-without-")[0], "-without-" in s.name, -s.median))
+    rows.sort(key=lambda s: (s.name.partition(WITHOUT)[0], WITHOUT in s.name, -s.median))
     return bar_chart(f"One mechanism switched off: {subject(experiment)}", rows,
                      lambda s: references[s.name],
                      "median time per evaluation (bar), best (dot); logarithmic",

@@ -39,8 +39,9 @@ def curves(experiment):
         yield ("Where samples are dense the line is their median and the shade below it reaches "
                "to the fastest of them.")
     if experiment.paper:
-        yield ("Dashed grey lines are the paper's plateaus, measured on another machine; they "
-               "show its ratios, not a time to beat.")
+        yield ("Dashed grey lines are the plateaus of the paper (A Virtual Processor brings back "
+               "the Free Lunch), measured on another machine; they show its ratios, not a time to "
+               "beat.")
         if any(least < most for least, most in experiment.paper.values()):
             yield "A grey band is where the paper's text and figures give a range."
     if any(not s.checked for s in experiment.shown):
