@@ -5,7 +5,7 @@
 #   make          build into build/
 #   make demo     build, run the paper's experiments, show the figures; DEMO_SECONDS=5 for longer
 #   make test     everything that must hold; ONLY="plain asan" runs those sections alone
-#   make check    format, lint, include order, exported symbols
+#   make check    format, lint, include order, pages, exported symbols
 #   make format   rewrite the C files in the house format
 #   make bench    build and run the benchmarks
 #   make install  PREFIX (default /usr/local) and DESTDIR are respected

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "jit/exec.h"
+#include "jit/plan.h"
 #include "ops/kernels.h"
 
 /* One thing to measure: a kernel over a space, with layouts. */

@@ -15,7 +15,7 @@
 #include <vproc.h>
 
 #include "base/config.h"
-#include "lib/fft.h"
+#include "lib/fft/fft.h"
 
 enum { ESTIMATE = 1 << 6, MEASURE = 0, LANES = 8 };
 
@@ -81,7 +81,7 @@ static void *room(size_t bytes) {
 
 typedef struct {
     vp__fft_plan *plan;
-    vp__fft_lanes lanes;
+    vp__fft_fibres lanes;
 } ours;
 
 static void run_ours(void *work) {
@@ -95,13 +95,13 @@ static double time_ours(vp__fft_kind kind, int64_t n, double *in, double *out) {
     bool real = kind == VP__FFT_HALF || kind == VP__FFT_WHOLE;
     ours w = {.plan = vp__fft_plan_new(kind, false, n, VP__FFT_BY_US)};
     if (!w.plan) abort();
-    w.lanes = (vp__fft_lanes){.in = (const char *)in,
-                              .out = (char *)out,
-                              .in_lane = n * (real ? 8 : 16),
-                              .out_lane = n * 16,
-                              .have = n,
-                              .lanes = LANES,
-                              .scratch = room(vp__fft_scratch(w.plan))};
+    w.lanes = (vp__fft_fibres){.in = (const char *)in,
+                               .out = (char *)out,
+                               .in_fibre = n * (real ? 8 : 16),
+                               .out_fibre = n * 16,
+                               .have = n,
+                               .lanes = LANES,
+                               .scratch = room(vp__fft_scratch(w.plan))};
     double took = best(run_ours, &w, 50, CLOCK_THREAD_CPUTIME_ID) / LANES;
     free(w.lanes.scratch);
     vp__fft_plan_free(w.plan);

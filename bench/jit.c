@@ -39,14 +39,14 @@ static vp__native_stats stats(void) {
 
 typedef struct {
     vp__kernel kernel;
-    vp__form form;
+    vp__loops loops;
     const char *name;
 } job;
 
-static job new_job(const char *name, int form, int leaves, vp_dtype t) {
+static job new_job(const char *name, int loops, int leaves, vp_dtype t) {
     job j = {.name = name,
              .kernel = {.nleaves = leaves, .reduce = -1, .result = (uint8_t)t},
-             .form = {.kind = (uint8_t)form, .read = {VP__READ_RUN}}};
+             .loops = {.kind = (uint8_t)loops, .read = {VP__READ_RUN}}};
     for (int i = 0; i < leaves; i++) j.kernel.leaf[i].dtype = (uint8_t)t;
     return j;
 }
@@ -63,11 +63,11 @@ static void reduce(job *j, vp__op op) {
 }
 
 static job a1_job(void) {
-    job j = new_job("A1", VP__FORM_COLS, 5, VP_U32);
-    j.form.read[1] = VP__READ_ROW;
+    job j = new_job("A1", VP__LOOPS_COLS, 5, VP_U32);
+    j.loops.read[1] = VP__READ_ROW;
     for (int i = 2; i < 5; i++) {
         j.kernel.leaf[i].constant = true;
-        j.form.read[i] = VP__READ_PLANE;
+        j.loops.read[i] = VP__READ_PLANE;
     }
     add(&j, VP__OP_left_shift, VP_U32, VP_U32, 0, 2, 0);
     add(&j, VP__OP_bitwise_and, VP_U32, VP_U32, 5, 3, 0);
@@ -80,9 +80,9 @@ static job a1_job(void) {
 /* Distances of K-means: four columns against four centres at a time, the longest kernel of
  * the experiments. */
 static job distances_job(void) {
-    job j = new_job("distances of K-means", VP__FORM_ROWS, 2, VP_F64);
-    j.form.read[0] = VP__READ_SHARED;
-    j.form.read[1] = VP__READ_OFTEN;
+    job j = new_job("distances of K-means", VP__LOOPS_ROWS, 2, VP_F64);
+    j.loops.read[0] = VP__READ_SHARED;
+    j.loops.read[1] = VP__READ_OFTEN;
     add(&j, VP__OP_subtract, VP_F64, VP_F64, 0, 1, 0);
     add(&j, VP__OP_square, VP_F64, VP_F64, 2, 0, 0);
     reduce(&j, VP__OP_sum);
@@ -96,31 +96,31 @@ static int make_jobs(job *j) {
     j[n++] = distances_job();
     for (int i = 0; i < 2; i++) {
         const vp_dtype t = i ? VP_F32 : VP_F64;
-        j[n] = new_job("a sum of two", VP__FORM_MAP, 2, t);
+        j[n] = new_job("a sum of two", VP__LOOPS_MAP, 2, t);
         add(&j[n++], VP__OP_add, t, t, 0, 1, 0);
-        j[n] = new_job("a product and a sum", VP__FORM_MAP, 3, t);
+        j[n] = new_job("a product and a sum", VP__LOOPS_MAP, 3, t);
         add(&j[n], VP__OP_multiply, t, t, 0, 1, 0);
         add(&j[n++], VP__OP_add, t, t, 3, 2, 0);
-        for (int form = VP__FORM_ROWS; form <= VP__FORM_COLS; form += 2) {
-            j[n] = new_job("sums of squares", form, 2, t);
+        for (int loops = VP__LOOPS_ROWS; loops <= VP__LOOPS_COLS; loops += 2) {
+            j[n] = new_job("sums of squares", loops, 2, t);
             add(&j[n], VP__OP_subtract, t, t, 0, 1, 0);
             add(&j[n], VP__OP_square, t, t, 2, 0, 0);
             reduce(&j[n++], VP__OP_sum);
         }
-        j[n] = new_job("sums of sines", VP__FORM_ROWS, 1, t);
+        j[n] = new_job("sums of sines", VP__LOOPS_ROWS, 1, t);
         add(&j[n], VP__OP_sin, t, t, 0, 0, 0);
         add(&j[n], VP__OP_abs, t, t, 1, 0, 0);
         reduce(&j[n++], VP__OP_sum);
-        j[n] = new_job("a choice", VP__FORM_MAP, 3, t);
+        j[n] = new_job("a choice", VP__LOOPS_MAP, 3, t);
         add(&j[n], VP__OP_less, t, VP_BOOL, 0, 1, 0);
         add(&j[n], VP__OP_clip, t, t, 0, 1, 2);
         add(&j[n++], VP__OP_where, t, t, 3, 4, 1);
-        j[n] = new_job("a conversion", VP__FORM_MAP, 1, t);
+        j[n] = new_job("a conversion", VP__LOOPS_MAP, 1, t);
         add(&j[n++], (vp__op)VP__OP_CAST, t, VP_I16, 0, 0, 0);
     }
-    j[n] = new_job("a complex product", VP__FORM_MAP, 2, VP_C128);
+    j[n] = new_job("a complex product", VP__LOOPS_MAP, 2, VP_C128);
     add(&j[n++], VP__OP_multiply, VP_C128, VP_C128, 0, 1, 0);
-    j[n] = new_job("a floor division", VP__FORM_MAP, 2, VP_I32);
+    j[n] = new_job("a floor division", VP__LOOPS_MAP, 2, VP_I32);
     add(&j[n++], VP__OP_floor_divide, VP_I32, VP_I32, 0, 1, 0);
     return n;
 }
@@ -145,7 +145,7 @@ static void start(void) {
     vp__clock_init();
     for (int i = 0; i < n; i++) {
         const double from = now_ms(), used = cpu_ms();
-        vp__native_want(&jobs[i].kernel, &jobs[i].form, 1e9, 1, NULL, NULL);
+        vp__native_want(&jobs[i].kernel, &jobs[i].loops, 1e9, 1, NULL, NULL);
         vp__native_settle();
         wall[i] = now_ms() - from;
         cpu[i] = cpu_ms() - used;
@@ -225,7 +225,7 @@ static void busy(void) {
     const uint64_t all = stats().compiled + (uint64_t)n;
     const double from = now_ms();
     for (int i = 0; i < n; i++)
-        vp__native_want(&jobs[i].kernel, &jobs[i].form, 1e9, 1, NULL, NULL);
+        vp__native_want(&jobs[i].kernel, &jobs[i].loops, 1e9, 1, NULL, NULL);
     const double loud = evaluate_some(x, ms, MANY, all);
     printf("%g %g %g %g %g\n", quiet, loud / quiet, now_ms() - from, quiet_slow / quiet,
            slow / quiet);

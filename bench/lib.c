@@ -75,7 +75,9 @@ static void call_sort(const work *w) {
 static void call_argsort(const work *w) {
     vp__lib_argsort(&w->out, &w->in, w->axis, 0, 1, w->scratch);
 }
-static void call_cumsum(const work *w) { vp__lib_cumsum(&w->out, &w->in, w->axis, 0, 1); }
+static void call_cumsum(const work *w) {
+    vp__lib_cumsum(&w->out, &w->in, w->axis, 0, 1, NULL);
+}
 static void call_copy(const work *w) { vp__lib_copy(&w->out, &w->in, 0, 1); }
 static void call_count(const work *w) {
     volatile int64_t count = vp__lib_count_true(&w->in);

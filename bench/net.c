@@ -17,7 +17,8 @@
 #include <unistd.h>
 
 #include "api/build.h"
-#include "net/gate.h"
+#include "api/operand.h"
+#include "issue/gate.h"
 #include "peer.h"
 #include "trace/trace.h"
 #include "vproc.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "jit/compiler.h"
-#include "jit/exec.h"
+#include "jit/plan.h"
 #include "ops/kernels.h"
 
 enum { TURNS = 301, BYTES = 4 << 20 };
@@ -17,18 +17,18 @@ enum { TURNS = 301, BYTES = 4 << 20 };
 typedef struct {
     const char *name;
     vp__kernel kernel;
-    vp__form form;
+    vp__loops loops;
     int64_t x, y, z;
     int64_t row[VP__KERNEL_LEAVES + 1], outer[VP__KERNEL_LEAVES + 1];
 } job;
 
 static char *memory[VP__KERNEL_LEAVES + 1];
 
-static job new_job(const char *name, int form, int leaves, vp_dtype t, int64_t x,
+static job new_job(const char *name, int loops, int leaves, vp_dtype t, int64_t x,
                    int64_t y, int64_t z) {
     job j = {.name = name,
              .kernel = {.nleaves = leaves, .reduce = -1, .result = (uint8_t)t},
-             .form = {.kind = (uint8_t)form},
+             .loops = {.kind = (uint8_t)loops},
              .x = x,
              .y = y,
              .z = z};
@@ -38,11 +38,11 @@ static job new_job(const char *name, int form, int leaves, vp_dtype t, int64_t x
         j.row[i] = x * size;
         j.outer[i] = x * y * size;
     }
-    if (form == VP__FORM_ROWS) {
+    if (loops == VP__LOOPS_ROWS) {
         j.row[leaves] = size;
         j.outer[leaves] = y * size;
     }
-    if (form == VP__FORM_COLS) {
+    if (loops == VP__LOOPS_COLS) {
         j.row[leaves] = 0;
         j.outer[leaves] = x * size;
     }
@@ -52,7 +52,7 @@ static job new_job(const char *name, int form, int leaves, vp_dtype t, int64_t x
 static void make_constant(job *j, int leaf, double value) {
     vp__leaf *l = &j->kernel.leaf[leaf];
     l->constant = true;
-    j->form.read[leaf] = VP__READ_PLANE;
+    j->loops.read[leaf] = VP__READ_PLANE;
     j->row[leaf] = j->outer[leaf] = 0;
     if (l->dtype == VP_F64)
         l->value.f64[0] = value;
@@ -73,9 +73,9 @@ static void sum(job *j) {
 
 static int make_jobs(job *j) {
     int n = 0;
-    j[n] = new_job("A1: sum of a << 17 & m | b & ~m, 507x10x85", VP__FORM_COLS, 5, VP_U32,
-                   507, 10, 85);
-    j[n].form.read[1] = VP__READ_ROW;
+    j[n] = new_job("A1: sum of a << 17 & m | b & ~m, 507x10x85", VP__LOOPS_COLS, 5,
+                   VP_U32, 507, 10, 85);
+    j[n].loops.read[1] = VP__READ_ROW;
     j[n].row[1] = 0;
     j[n].outer[1] = 4;
     make_constant(&j[n], 2, 17);
@@ -95,7 +95,7 @@ static int make_jobs(job *j) {
                      {"uint8 divided by 10, 1000", VP_U8, 1000},
                      {"float64 divided by 8, 1000", VP_F64, 1000}};
     for (int i = 0; i < 4; i++, n++) {
-        j[n] = new_job(divisions[i].name, VP__FORM_MAP, 2, divisions[i].type,
+        j[n] = new_job(divisions[i].name, VP__LOOPS_MAP, 2, divisions[i].type,
                        divisions[i].x, 1, 1);
         make_constant(&j[n], 1, i < 3 ? 10 : 8);
         add(&j[n], i < 3 ? VP__OP_floor_divide : VP__OP_divide, 0, 1, 0);
@@ -104,12 +104,13 @@ static int make_jobs(job *j) {
     static const char *const maps[] = {"x * 2.5 + y, 20", "x * 2.5 + y, 100",
                                        "x * 2.5 + y, 1001", "x * 2.5 + y, 100000"};
     for (int i = 0; i < 4; i++, n++) {
-        j[n] = new_job(maps[i], VP__FORM_MAP, 3, VP_F64, lengths[i], 1, 1);
+        j[n] = new_job(maps[i], VP__LOOPS_MAP, 3, VP_F64, lengths[i], 1, 1);
         make_constant(&j[n], 1, 2.5);
         add(&j[n], VP__OP_multiply, 0, 1, 0);
         add(&j[n], VP__OP_add, 3, 2, 0);
     }
-    j[n] = new_job("x * 2.5 + y, 20 wide, 200 rows", VP__FORM_MAP, 3, VP_F64, 20, 200, 1);
+    j[n] =
+        new_job("x * 2.5 + y, 20 wide, 200 rows", VP__LOOPS_MAP, 3, VP_F64, 20, 200, 1);
     make_constant(&j[n], 1, 2.5);
     add(&j[n], VP__OP_multiply, 0, 1, 0);
     add(&j[n++], VP__OP_add, 3, 2, 0);
@@ -119,7 +120,7 @@ static int make_jobs(job *j) {
                                        "row sums of (x - y)^2, 100 wide, 200 rows",
                                        "row sums of (x - y)^2, 1000 wide, 200 rows"};
     for (int i = 0; i < 4; i++, n++) {
-        j[n] = new_job(sums[i], VP__FORM_ROWS, 2, VP_F64, rows[i], 200, 1);
+        j[n] = new_job(sums[i], VP__LOOPS_ROWS, 2, VP_F64, rows[i], 200, 1);
         add(&j[n], VP__OP_subtract, 0, 1, 0);
         add(&j[n], VP__OP_square, 2, 0, 0);
         sum(&j[n]);
@@ -167,7 +168,7 @@ static void measure(const job *j) {
     for (int s = 0; s < 2; s++) {
         char *message = NULL;
         const uint64_t began = vp__clock_ticks();
-        if (!vp__compile(&j->kernel, &j->form, s ? &facts : NULL, &code[s], &message)) {
+        if (!vp__compile(&j->kernel, &j->loops, s ? &facts : NULL, &code[s], &message)) {
             printf("%-44s %s\n", j->name, message);
             return;
         }
@@ -186,7 +187,7 @@ static void measure(const job *j) {
 static void measure_asking(bool varies) {
     enum { TIMES = 2000 };
     static double ns[TURNS];
-    job j = new_job("", VP__FORM_MAP, 3, VP_F64, 1000, 1, 1);
+    job j = new_job("", VP__LOOPS_MAP, 3, VP_F64, 1000, 1, 1);
     make_constant(&j, 1, 2.5);
     add(&j, VP__OP_multiply, 0, 1, 0);
     add(&j, VP__OP_add, 3, 2, 0);

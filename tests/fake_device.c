@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "jit/exec.h"
+#include "jit/plan.h"
 
 /* A block of device memory; the elements follow. */
 typedef struct block {
@@ -135,7 +135,8 @@ static void launch(vp__device *d, const vp__launch *l, vp__device_event *event) 
 
 static void *load(vp__device *d, const struct vp__kernel *kernel) {
     (void)d;
-    if (is.refuses_kernels || (is.moody && mood(20) == 0)) return NULL;
+    if (is.refuses_kernels || (is.moody && mood(20) == 0) || mood(8) < is.refuses_of_8)
+        return NULL;
     vp__kernel *k = malloc(sizeof *k);
     if (k) *k = *kernel;
     return k;
@@ -186,7 +187,9 @@ static double own_ns(void) {
 static void execute(command *c) {
     if (c->event->began) c->event->began(c->event);
     commands++;
-    bool failed = is.fails_after && commands > is.fails_after;
+    bool failed = is.fails_after < 0 ? commands <= -is.fails_after
+                                     : is.fails_after && commands > is.fails_after;
+    if ((c->launch || c->inside == c->to) && mood(8) < is.fails_of_8) failed = true;
     double ns = 0;
     if (c->launch && !failed) {
         double start = own_ns();
@@ -244,6 +247,32 @@ void fake_device_rest(void) {
     pthread_mutex_unlock(&lock);
 }
 
+static void guess(vp__figure *f, double value) {
+    atomic_store_explicit(&f->value, (float)value, memory_order_relaxed);
+    atomic_store_explicit(&f->samples, 0, memory_order_relaxed);
+}
+
+static void describe(const fake_properties *p, double wrong_by) {
+    pthread_mutex_lock(
+        &lock); /* the device's thread has seen it before its next command */
+    is = *p;
+    pthread_mutex_unlock(&lock);
+    guess(&device.latency, p->latency_ns * wrong_by);
+    guess(&device.ns_per_byte, p->ns_per_byte * wrong_by);
+    device.slowness = (float)(p->slowness * wrong_by);
+}
+
+void fake_device_become(const fake_properties *p, double wrong_by) {
+    if (device.driver)
+        describe(p, wrong_by);
+    else
+        fake_device_add(p, wrong_by);
+}
+
+uint64_t fake_device_launches(void) {
+    return (uint64_t)atomic_load_explicit(&device.launches, memory_order_relaxed);
+}
+
 vp__device *fake_device_add(const fake_properties *p, double wrong_by) {
     static const vp__device_driver driver = {.name = "fake",
                                              .allocate = allocate,
@@ -252,12 +281,9 @@ vp__device *fake_device_add(const fake_properties *p, double wrong_by) {
                                              .load = load,
                                              .unload = unload,
                                              .launch = launch};
-    is = *p;
     vp__clock_init();
     device.driver = &driver;
-    atomic_init(&device.latency.value, (float)(p->latency_ns * wrong_by));
-    atomic_init(&device.ns_per_byte.value, (float)(p->ns_per_byte * wrong_by));
-    device.slowness = (float)(p->slowness * wrong_by);
+    describe(p, wrong_by);
     pthread_t thread;
     if (pthread_create(&thread, NULL, work, NULL)) abort();
     pthread_detach(thread);

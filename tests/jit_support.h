@@ -29,11 +29,11 @@ static inline void need_compiler(void) {
     VP_CHECK_GE(child, 0);
     if (child == 0) {
         vp__kernel k = {.nleaves = 1, .reduce = -1, .result = VP_F64};
-        vp__form form = {.kind = VP__FORM_MAP};
+        vp__loops loops = {.kind = VP__LOOPS_MAP};
         vp__compiled code;
         char *message = NULL;
         k.leaf[0].dtype = VP_F64;
-        _exit(vp__compile(&k, &form, NULL, &code, &message) ? 0 : 1);
+        _exit(vp__compile(&k, &loops, NULL, &code, &message) ? 0 : 1);
     }
     int status;
     VP_CHECK_EQ(waitpid(child, &status, 0), child);

@@ -2,16 +2,21 @@
 #define _GNU_SOURCE
 #include "tests/net_support.h"
 
+#include <linux/membarrier.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "api/build.h"
+#include "api/operand.h"
+#include "net/runtime.h"
 
 void vp__test_threads(int threads) {
     char text[16];
@@ -59,6 +64,23 @@ void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
 
 void *__wrap_calloc(size_t count, size_t bytes) {
     return vp__test_no_memory & VP__TEST_NO_CALLOC ? NULL : __real_calloc(count, bytes);
+}
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+
+_Thread_local int vp__test_barriers;
+
+long __wrap_syscall(long number, ...) {
+    long a[6];
+    va_list args;
+    va_start(args, number);
+    for (int i = 0; i < 6; i++) a[i] = va_arg(args, long);
+    va_end(args);
+    if (number == SYS_membarrier &&
+        (a[0] == MEMBARRIER_CMD_PRIVATE_EXPEDITED || a[0] == MEMBARRIER_CMD_GLOBAL))
+        vp__test_barriers++;
+    return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 vp_array vp__test_counting(int64_t n) {

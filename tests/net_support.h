@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "net/gate.h"
+#include "issue/gate.h"
+#include "net/runtime.h"
 #include "tests/harness.h"
 #include "vproc.h"
 
@@ -49,6 +50,9 @@ void vp__test_join(vp__test_opener *opener);
 /* Which functions of the system give the calling thread no memory. */
 enum { VP__TEST_NO_ALIGNED_ALLOC = 1, VP__TEST_NO_CALLOC = 2 };
 extern _Thread_local int vp__test_no_memory;
+
+/* Barriers that the calling thread had the system put into every thread. */
+extern _Thread_local int vp__test_barriers;
 
 /* 0, 1, 2, … as a named float64 array of n elements. */
 vp_array vp__test_counting(int64_t n);

@@ -341,6 +341,47 @@ VP_TEST(nobody_relies_on_an_observer) {
     end(&log, base);
 }
 
+/* Even one that is in nobody's way is later: what it reads is not what the writer has yet to
+ * write. */
+VP_TEST(an_access_is_widened_until_another_is_entered) {
+    vp__log log;
+    int64_t base = begin(&log);
+    const vp__region next = interval(8, 16), beside = interval(100, 108);
+    int waits;
+    vp__group *writer = enter(&log, true, 0, 8, &waits);
+    VP_CHECK(vp__log_extend(&log, writer, true, &next, NULL, 0));
+    vp__group *reader = enter(&log, false, 100, 108, &waits);
+    VP_CHECK_EQ(waits, 0);
+    VP_CHECK_NE(reader, writer);
+    VP_CHECK(!vp__log_extend(&log, writer, true, &beside, NULL, 0));
+    VP_CHECK_EQ(finish(writer), 0);
+    VP_CHECK_EQ(finish(reader), 0);
+    end(&log, base);
+}
+
+/* Where there are too many to be listed, who will not wait joins the last or stays out. */
+VP_TEST(who_will_not_wait_is_no_barrier) {
+    vp__log log;
+    int64_t base = begin(&log);
+    enum { N = 16 };
+    vp__group *group[N];
+    vp__region all = vp__region_all();
+    const vp__region beside = interval(0, 1);
+    int waits, seen = 0;
+    for (int i = 0; i < N; i++) group[i] = enter(&log, i % 2, 100 + i, 101 + i, &waits);
+    VP_CHECK_EQ(log.live, N);
+    VP_CHECK_EQ(vp__log_try(&log, false, &beside), group[N - 1]);
+    vp__group *observer = vp__log_observe(&log, &all, &seen, 1, &seen);
+    VP_CHECK_EQ(finish(observer), 0);
+    /* It has left again, and the last one is sealed. */
+    VP_CHECK_EQ(vp__log_try(&log, false, &beside), NULL);
+    VP_CHECK_EQ(log.live, N);
+    for (int i = 0; i + 1 < N; i++) VP_CHECK_EQ(finish(group[i]), i % 2);
+    VP_CHECK_EQ(finish(group[N - 1]), 0);
+    VP_CHECK_EQ(finish(group[N - 1]), 1); /* who joined it is through as well */
+    end(&log, base);
+}
+
 VP_TEST(disjoint_writers_share_a_group) {
     vp__log log;
     int64_t base = begin(&log);

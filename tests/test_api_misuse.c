@@ -575,7 +575,11 @@ VP_TEST(operations_that_are_none) {
                    "no such reduction");
     VP_CHECK_ERROR(vp_wait(vp__reduce(2000, VP_HERE, x, NULL, VP_AUTO, 0)), VP_ERR_VALUE,
                    "no such reduction");
-    VP_CHECK_ERROR(vp_wait(vp__along(VP_HERE, x, 0, 9)), VP_ERR_VALUE,
+    VP_CHECK_ERROR(vp_wait(vp__along(VP_HERE, x, 0, VP__FFT)), VP_ERR_VALUE,
+                   "no such operation");
+    VP_CHECK_ERROR(vp_wait(vp__along(VP_HERE, x, 0, 999)), VP_ERR_VALUE,
+                   "no such operation");
+    VP_CHECK_ERROR(vp_wait(vp__fourier(VP__SORT, VP_HERE, x, 0, NULL)), VP_ERR_VALUE,
                    "no such operation");
     VP_CHECK_VALUES(a, 0, 1);
 }

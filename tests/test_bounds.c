@@ -4,7 +4,7 @@
  * processor keeps of it is bounded: kernels it knows and compiles, recipes, memory.
  * Expected values are whole numbers that the tests reckon themselves, so sums are exact.
  */
-#include "net/recipe.h"
+#include "issue/recipe.h"
 #include "tests/jit_support.h"
 #include "tests/net_support.h"
 
@@ -40,7 +40,7 @@ static int rounds(void) {
 /* What is kept, by the processor itself and in arrays, whose logs may still list some
  * accesses that are over. */
 static void check_kept(int64_t base) {
-    VP_CHECK_LT(vp__recipe_bytes(), VP__CORE_RECIPES * 16384);
+    VP_CHECK_LT(vp__recipe_bytes(), VP__ISSUER_RECIPES * 16384);
     VP_CHECK_NO_LEAK(base + 1024);
 }
 
@@ -161,7 +161,7 @@ VP_TEST_TIMEOUT(a_loop_is_cut_at_the_same_places, 60) {
     vp__native_test_hook = refuse;
     run_open(10000, false);
     if (vp__compiler_is_possible()) VP_CHECK_GT(stats().kernels, 0);
-    VP_CHECK_LE(stats().kernels, VP__SEGMENT_STEPS);
+    VP_CHECK_LE(stats().kernels, VP__SEGMENT_TERMS);
 }
 
 /* Iterations of several kinds in no order make ever new kernels. */

@@ -96,6 +96,52 @@ VP_TEST(a_write_into_what_the_device_made) {
     end_check(d);
 }
 
+/* What is made next is on the device; what is tiny then runs on the caller again. */
+static vp_array made_on_device(vp_array x) {
+    const int64_t usual = vp__tuning.inline_ns;
+    vp__tuning.inline_ns = 0;
+    vp_array a = vp_let(vp_add(x, 1.0));
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK(!vp__storage_is_on_host(vp__test_storage(a)));
+    vp__tuning.inline_ns = usual;
+    return a;
+}
+
+/* Tiny instructions, which run at once where their operands are there: on the host, that is. */
+static void check_at_once(bool alone, bool busy) {
+    const int64_t usual = vp__tuning.inline_ns;
+    vp__device *d = everything_on_device();
+    vp__tuning.inline_ns = usual;
+    vp_scope s = vp_begin();
+    vp_array x = vp__test_counting(N);
+    vp__gate gate[3];
+    vp_array a[3];
+    for (int i = 0; i < 3; i++) {
+        a[i] = made_on_device(x);
+        vp__storage *storage = vp__test_storage(a[i]);
+        vp__spin_lock(&storage->lock);
+        VP_CHECK(!vp__log_is_busy(&storage->log)); /* nor is anything listed any more */
+        vp__spin_unlock(&storage->lock);
+    }
+    /* The device's thread counts as an issuer, but does nothing now. */
+    fake_device_rest();
+    atomic_store(&vp__many_issuers, !alone || !vp__has_barrier());
+    for (int i = 0; busy && i < 3; i++)
+        vp_let(VP_GATED(vp_get(a[i], vp_range(0, 2)), &gate[i])); /* a read */
+    vp_array sum = vp_let(vp_sum(vp_get(a[0], vp_range(0, 3))));
+    vp_array more = vp_let(vp_add(vp_get(a[1], vp_range(0, 3)), 1.0));
+    vp_put(a[2], vp_at(3), -1.0);
+    VP_CHECK_VALUES(sum, 6);
+    VP_CHECK_VALUES(more, 2, 3, 4);
+    VP_CHECK_VALUES(vp_get(a[2], vp_range(2, 5)), 3, -1, 5);
+    for (int i = 0; busy && i < 3; i++) vp__gate_open(&gate[i]);
+    vp_end(s);
+    end_check(d);
+}
+VP_TEST(what_runs_at_once_needs_the_host) { check_at_once(true, false); }
+VP_TEST(what_runs_at_once_needs_the_host_beside_readers) { check_at_once(true, true); }
+VP_TEST(what_runs_at_once_needs_the_host_beside_issuers) { check_at_once(false, false); }
+
 /* Each store waits for the same fetch, and with the last of them the array is gone. */
 VP_TEST(writers_of_parts_wait_for_one_fetch) {
     vp__device *d = everything_on_device();
@@ -175,6 +221,27 @@ VP_TEST(views_are_brought_without_their_neighbours) {
     VP_CHECK_VALUES(sum, 0 + 1 + 2 + 200 + 201 + 202);
     VP_CHECK_VALUES(vp_get(both, 1, vp_range(0, 3)), 200, 201, 202);
     vp_end(scope);
+    end_check(d);
+}
+
+/* Neither are its neighbours where it is one run of elements, or a single one. */
+VP_TEST(parts_need_no_room_for_their_neighbours) {
+    vp__test_threads(2);
+    vp__tuning.inline_ns = 0;
+    vp__tuning.trial_ns = 0;
+    fake_properties p = {.slowness = 1e-6, .bytes = N * 8 / 2};
+    vp__device *d = fake_device_add(&p, 1);
+    vp_array x = vp__test_counting(N);
+    VP_CHECK_OK(vp_sync());
+    vp_array run = vp_let(vp_add(vp_get(x, vp_range(100, 200)), 1.0));
+    vp_array one = vp_let(vp_mul(vp_get(x, 7), 2.0));
+    vp_array both = vp_let(vp_sub(run, vp_get(x, vp_range(0, 100))));
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK_EQ(LAUNCHES(d), 3);
+    VP_CHECK_VALUES(one, 14);
+    VP_CHECK_VALUES(vp_get(run, vp_until(2)), 101, 102);
+    VP_CHECK_VALUES(vp_get(both, vp_until(2)), 101, 101);
+    vp_drop(x), vp_drop(run), vp_drop(one), vp_drop(both);
     end_check(d);
 }
 
@@ -375,6 +442,29 @@ VP_TEST(without_device_memory_the_cpu_does_it) {
 VP_TEST(a_kernel_the_device_cannot_run) {
     fake_properties p = {.slowness = 1e-6, .refuses_kernels = 1};
     compute(&p, false);
+}
+
+/* What did not arrive is sent again to who wants it next. */
+VP_TEST(a_copy_that_failed_is_made_again) {
+    vp__test_threads(2);
+    vp__tuning.inline_ns = 0;
+    vp__tuning.trial_ns = 0;
+    fake_properties p = {.slowness = 1e-6, .fails_after = -1};
+    vp__device *d = fake_device_add(&p, 1);
+    vp_array x = vp__test_counting(N);
+    VP_CHECK_OK(vp_sync());
+    vp_array first = vp_let(vp_add(x, 1.0));
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK_EQ(COPIES_IN(d), 1);
+    VP_CHECK_EQ(LAUNCHES(d), 0); /* the CPU has done it */
+    vp_array second = vp_let(vp_add(x, 2.0));
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK_EQ(COPIES_IN(d), 2);
+    VP_CHECK_EQ(LAUNCHES(d), 1);
+    VP_CHECK_ARRAY(first, line(1, 1), N);
+    VP_CHECK_ARRAY(second, line(1, 2), N);
+    vp_drop(x), vp_drop(first), vp_drop(second);
+    end_check(d);
 }
 
 /* A device that fails loses what only it has; what the host has it can go on with. */

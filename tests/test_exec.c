@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "jit/exec.h"
 #include "jit/plan.h"
+#include "jit/plan_parts.h"
 #include "tests/draw_kernel.h"
 #include "tests/harness.h"
 #include "tests/reduce_reference.h"

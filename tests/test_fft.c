@@ -3,7 +3,7 @@
  * Fourier transforms: every kind, type, length and layout against the definition in long
  * double; that a lane's bits depend on the lane alone; plans; and the instructions.
  */
-#include "lib/fft.h"
+#include "lib/fft/fft.h"
 
 #include <complex.h>
 #include <math.h>
@@ -96,19 +96,19 @@ static double error_of(const vp__fft_plan *p, const void *in, int64_t have,
 /* Runs `lanes` lanes of `have` elements, packed, and returns the results, packed. */
 static char *transformed(const vp__fft_plan *p, const char *in, int64_t have, int lanes) {
     size_t size = p->single ? 4 : 8;
-    size_t in_lane = (size_t)have * size * (takes_complex(p->kind) ? 2 : 1);
-    size_t out_lane = (size_t)p->outputs * size * (gives_complex(p->kind) ? 2 : 1);
-    char *out = malloc(out_lane * (size_t)lanes);
+    size_t in_fibre = (size_t)have * size * (takes_complex(p->kind) ? 2 : 1);
+    size_t out_fibre = (size_t)p->outputs * size * (gives_complex(p->kind) ? 2 : 1);
+    char *out = malloc(out_fibre * (size_t)lanes);
     void *scratch = aligned_alloc(64, (vp__fft_scratch(p) + 63) / 64 * 64);
     for (int first = 0; first < lanes; first += VP__FFT_LANES) {
-        vp__fft_lanes l = {.in = in + (size_t)first * in_lane,
-                           .out = out + (size_t)first * out_lane,
-                           .in_lane = (int64_t)in_lane,
-                           .out_lane = (int64_t)out_lane,
-                           .have = have,
-                           .lanes = lanes - first < VP__FFT_LANES ? lanes - first
-                                                                  : VP__FFT_LANES,
-                           .scratch = scratch};
+        vp__fft_fibres l = {.in = in + (size_t)first * in_fibre,
+                            .out = out + (size_t)first * out_fibre,
+                            .in_fibre = (int64_t)in_fibre,
+                            .out_fibre = (int64_t)out_fibre,
+                            .have = have,
+                            .lanes = lanes - first < VP__FFT_LANES ? lanes - first
+                                                                   : VP__FFT_LANES,
+                            .scratch = scratch};
         vp__fft_run(p, &l);
     }
     free(scratch);
@@ -132,15 +132,15 @@ static void check_lengths(vp__fft_by by, const int64_t *n, int count) {
                 int lanes = 1 + i % 9;
                 size_t lane = (size_t)p->inputs * (single ? 4 : 8) *
                               (takes_complex(p->kind) ? 2 : 1);
-                size_t out_lane = (size_t)p->outputs * (single ? 4 : 8) *
-                                  (gives_complex(p->kind) ? 2 : 1);
+                size_t out_fibre = (size_t)p->outputs * (single ? 4 : 8) *
+                                   (gives_complex(p->kind) ? 2 : 1);
                 char *in = malloc(lane * (size_t)lanes);
                 fill(in, single, (int64_t)(lane * (size_t)lanes) / (single ? 4 : 8),
                      (uint64_t)(n[i] + kind));
                 char *out = transformed(p, in, p->inputs, lanes);
                 int last = lanes - 1;
                 double error = error_of(p, in + lane * (size_t)last, p->inputs,
-                                        out + out_lane * (size_t)last);
+                                        out + out_fibre * (size_t)last);
                 double bound = (single ? 0x1p-24 : 0x1p-53) * (1.5 + log2((double)n[i]));
                 if (!(error <= bound))
                     VP_FAIL("kind %d, single %d, n = %lld: the error is %g, the bound %g",
@@ -317,7 +317,7 @@ VP_TEST_TIMEOUT(bits_depend_on_the_lane_alone, 60) {
             }
 }
 
-typedef void (*run_fn)(const struct vp__fft_plan *, const struct vp__fft_lanes *);
+typedef void (*run_fn)(const struct vp__fft_plan *, const struct vp__fft_fibres *);
 VP__LOOPS_DECLARE(baseline)
 #ifdef VP_HAVE_AVX2
 VP__LOOPS_DECLARE(avx2)
@@ -352,14 +352,14 @@ VP_TEST_TIMEOUT(instruction_sets_have_the_same_bits, 60) {
                     fill(in, single, ROOM / (single ? 4 : 8), (uint64_t)i);
                     memset(want, 0, ROOM);
                     memset(got, 0, ROOM);
-                    vp__fft_lanes l = {.in = in,
-                                       .out = want,
-                                       .in_lane = 512 * 16 - 16,
-                                       .out_lane = 512 * 16 - 16,
-                                       .have = p->inputs - i % 3,
-                                       .lanes = 1 + i % 8,
-                                       .streams = i % 2,
-                                       .scratch = aligned_alloc(64, vp__fft_scratch(p))};
+                    vp__fft_fibres l = {.in = in,
+                                        .out = want,
+                                        .in_fibre = 512 * 16 - 16,
+                                        .out_fibre = 512 * 16 - 16,
+                                        .have = p->inputs - i % 3,
+                                        .lanes = 1 + i % 8,
+                                        .streams = i % 2,
+                                        .scratch = aligned_alloc(64, vp__fft_scratch(p))};
                     if (l.have < 0) l.have = 0;
                     runs[0].run(p, &l);
                     l.out = got;
@@ -518,6 +518,7 @@ VP_TEST(mistakes_are_named) {
 /* Sizes that come late are transformed like any other, and late mistakes poison. */
 VP_TEST(late_sizes) {
     vp__test_threads(2);
+    vp_scope s = vp_begin();
     vp_array x = vp__test_counting(64);
     vp__gate size, gate;
     vp_array late = vp_let(VP_GATED_SIZE(vp_get(x, vp_lt(x, 4.0)), &size, &gate));
@@ -533,6 +534,8 @@ VP_TEST(late_sizes) {
     VP_CHECK_COMPLEX(z, 1, 0, -1, 0);
     VP_CHECK_VALUES(sum, 7, -1, -1, -1);
     VP_CHECK_ERROR(vp_wait(after), VP_ERR_SHAPE, "fft: axis 0 of shape (0,)");
+    vp_end(s);
+    VP_CHECK_OK(vp_sync());
 }
 
 /* Magnitudes of a transform that nobody else sees are computed on the way, with the bits of

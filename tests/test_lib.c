@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "array/dtype.h"
-#include "lib/gemm.h"
 #include "lib/lib.h"
 #include "lib/loops.h"
+#include "lib/product/gemm.h"
 #include "ops/kernels.h"
 
 /* How many random rounds: fewer where each of them takes longer. */
@@ -257,8 +257,8 @@ static int compare(const char *a, const char *b, vp_dtype t) {
 static int compare_bits(const void *a, const void *b) { return memcmp(a, b, 16); }
 
 /* The view of one lane along an axis: number `lane` of the other axes in C order. */
-static vp__view lane_of(const vp__view *v, int axis, int64_t lane, int64_t *dims,
-                        int64_t *strides) {
+static vp__view fibre_of(const vp__view *v, int axis, int64_t lane, int64_t *dims,
+                         int64_t *strides) {
     char *p = v->data;
     for (int i = v->ndim - 1; i >= 0; i--) {
         if (i == axis) continue;
@@ -330,9 +330,9 @@ static void sort_round(int ndim, const int64_t *dims, vp_dtype t) {
     } else if (n > 0) {
         for (int64_t lane = 0; lane < n / dims[axis]; lane++) {
             int64_t d[3], s[3];
-            vp__view from = lane_of(&in->view, axis, lane, &d[0], &s[0]);
-            vp__view to = lane_of(&out->view, axis, lane, &d[1], &s[1]);
-            vp__view by = lane_of(&order->view, axis, lane, &d[2], &s[2]);
+            vp__view from = fibre_of(&in->view, axis, lane, &d[0], &s[0]);
+            vp__view to = fibre_of(&out->view, axis, lane, &d[1], &s[1]);
+            vp__view by = fibre_of(&order->view, axis, lane, &d[2], &s[2]);
             check_sorted(&to, &from);
             check_order(&by, &from);
         }
@@ -451,16 +451,16 @@ VP_TEST(scans_run_left_to_right) {
         fill_random(in);
         FOR_PARTS(part, parts) {
             if (product)
-                vp__lib_cumprod(&out->view, &in->view, axis, part, parts);
+                vp__lib_cumprod(&out->view, &in->view, axis, part, parts, NULL);
             else
-                vp__lib_cumsum(&out->view, &in->view, axis, part, parts);
+                vp__lib_cumsum(&out->view, &in->view, axis, part, parts, NULL);
         }
         int64_t n = count_of(&in->view), size = vp__dtype[t].size;
         char *expected = malloc((size_t)(dims[axis] * size + 1));
         for (int64_t lane = 0; n > 0 && lane < n / dims[axis]; lane++) {
             int64_t d[2], s[2];
-            vp__view from = lane_of(&in->view, axis, lane, &d[0], &s[0]);
-            vp__view to = lane_of(&out->view, axis, lane, &d[1], &s[1]);
+            vp__view from = fibre_of(&in->view, axis, lane, &d[0], &s[0]);
+            vp__view to = fibre_of(&out->view, axis, lane, &d[1], &s[1]);
             scan_naive(expected, &from, product);
             for (int64_t i = 0; i < dims[axis]; i++)
                 if (!same(element(&to, i), expected + i * size, t))
@@ -470,6 +470,60 @@ VP_TEST(scans_run_left_to_right) {
         free(expected);
         array_free(in);
         array_free(out);
+    }
+}
+
+/* Runs a row along an axis; returns its result, of the row's type. */
+static array *run_along(int row, const array *in, int axis, int layout, int64_t parts) {
+    vp_dtype work, result;
+    VP_CHECK(vp__lib_types((vp__lib_kind)row, in->view.dtype, &work, &result));
+    array *out = array_new(work == in->view.dtype ? result : in->view.dtype,
+                           in->view.ndim, in->dims, layout);
+    const vp__lane_work *along = &vp__lib_along[row];
+    void *scratch = scratch_new(along->scratch(&in->view, axis) + 1);
+    for (int64_t part = 0; part < parts; part++)
+        along->run(&out->view, &in->view, axis, part, parts, scratch);
+    free(scratch);
+    return out;
+}
+
+/* Whatever the row computes, NumPy's scripts say; here it is the same bits for every layout
+ * and cut. */
+static void along_round(int row, vp_dtype t) {
+    int64_t dims[VP__MAXDIM];
+    int ndim = random_dims(dims, below(20) ? 300 : 20000);
+    if (ndim == 0) ndim = 1, dims[0] = 1 + below(50);
+    const int axis = (int)below(ndim);
+    array *in = array_new(t, ndim, dims, BROADCAST), *same_in;
+    fill_random(in);
+    same_in = array_new(t, ndim, dims, PLAIN);
+    vp__lib_copy(&same_in->view, &in->view, 0, 1);
+    array *plain = run_along(row, same_in, axis, PLAIN, 1);
+    array *cut = run_along(row, in, axis, ANY_ORDER, 1 + below(5));
+    const int size = vp__dtype[plain->view.dtype].size;
+    for (int64_t i = 0; i < count_of(&plain->view); i++)
+        if (memcmp(element(&plain->view, i), element(&cut->view, i), (size_t)size) != 0)
+            VP_FAIL("%s of %s: element %lld", vp__lib_rows[row].name, vp__dtype[t].name,
+                    (long long)i);
+    array_free(in);
+    array_free(same_in);
+    array_free(plain);
+    array_free(cut);
+}
+
+VP_TEST(rows_along_an_axis_have_the_same_bits_however_cut) {
+    for (int row = 0; row < VP__LIB_KINDS; row++)
+        for (int t = 0; t < VP__NDTYPES && vp__lib_along[row].run; t++)
+            for (int round = 0; round < rounds_of(60); round++)
+                along_round(row, (vp_dtype)t);
+}
+
+VP_TEST(rows_say_what_they_are) {
+    for (int row = 0; row < VP__LIB_KINDS; row++) {
+        const vp__lib_info *info = &vp__lib_rows[row];
+        const size_t length = strlen(info->doc);
+        VP_CHECK(length > 1 && info->doc[length - 1] == '.');
+        VP_CHECK(info->cost > 0);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Native code against the base kernels, bit for bit: every row, cast and reduction, and
- * random bodies, in every form of loops and every way of reading, for each instruction set
+ * random bodies, in every kind of loops and every way of reading, for each instruction set
  * this CPU has. Operands lie right before or behind memory that cannot be touched; around
  * the output nothing may change. Any NaN is as good as another.
  *
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "jit/compiler.h"
-#include "jit/exec.h"
+#include "jit/plan.h"
 #include "ops/kernels.h"
 #include "tests/draw_kernel.h"
 #include "tests/harness.h"
@@ -137,7 +137,7 @@ static void fill(const box *b, vp_dtype t) {
 
 typedef struct {
     vp__kernel kernel;
-    vp__form form;
+    vp__loops loops;
     int64_t x, y, z;
     box leaf[VP__KERNEL_LEAVES], out;
 } problem;
@@ -148,7 +148,7 @@ static bool is_tree(const vp__kernel *k) {
 
 /* Whether it is the lanes' states that are stored. */
 static bool has_states(const problem *p) {
-    return (p->form.kind == VP__FORM_CHUNK || p->form.kind == VP__FORM_SEGMENT) &&
+    return (p->loops.kind == VP__LOOPS_CHUNK || p->loops.kind == VP__LOOPS_FOLD) &&
            is_tree(&p->kernel);
 }
 
@@ -164,11 +164,11 @@ static void draw_sizes(problem *p, bool large) {
     static const int64_t heights[] = {1, 2, 3, 7, 15, 16, 17, 33, 127, 128};
     p->x = large ? pick(edges, 17) : 1 + draw_below(40);
     /* Rows are taken four at a time where they share a run, planes of them two or four. */
-    const bool rows = p->form.kind == VP__FORM_ROWS || p->form.kind == VP__FORM_CHUNK;
+    const bool rows = p->loops.kind == VP__LOOPS_ROWS || p->loops.kind == VP__LOOPS_CHUNK;
     p->y = 1 + draw_below(large && p->x > 2000 ? 2 : rows ? 9 : 3);
     p->z = 1 + draw_below(large && p->x > 1000 ? (rows ? 3 : 1) : rows ? 6 : 3);
-    if (p->form.kind == VP__FORM_COLS) p->y = pick(heights, large ? 5 : 10);
-    if (p->form.kind == VP__FORM_SEGMENT) {
+    if (p->loops.kind == VP__LOOPS_COLS) p->y = pick(heights, large ? 5 : 10);
+    if (p->loops.kind == VP__LOOPS_FOLD) {
         p->z = 1;
         if (is_tree(&p->kernel)) p->x = 1 + draw_below(VP__REDUCE_BLOCK);
     }
@@ -176,7 +176,7 @@ static void draw_sizes(problem *p, bool large) {
 
 static void draw_leaf(problem *p, int i) {
     const int size = vp__dtype[p->kernel.leaf[i].dtype].size;
-    const int read = p->form.read[i];
+    const int read = p->loops.read[i];
     box *b = &p->leaf[i];
     const int64_t x = read == VP__READ_ROW || read == VP__READ_PLANE ? 0
                       : read == VP__READ_OTHER                       ? 2 * size
@@ -195,8 +195,8 @@ static void draw_leaf(problem *p, int i) {
 
 static void draw_out(problem *p) {
     const int size = vp__dtype[p->kernel.result].size;
-    const bool has_x = p->form.kind == VP__FORM_MAP || p->form.kind == VP__FORM_COLS;
-    const bool has_y = p->form.kind != VP__FORM_COLS;
+    const bool has_x = p->loops.kind == VP__LOOPS_MAP || p->loops.kind == VP__LOOPS_COLS;
+    const bool has_y = p->loops.kind != VP__LOOPS_COLS;
     const int64_t x = has_x ? p->x : lanes(p), y = has_y ? p->y : 1;
     const int64_t row = size * (x + (draw_below(2) ? draw_below(9) : 0));
     const int64_t outer = row * y + size * (int64_t)draw_below(5);
@@ -213,12 +213,12 @@ static void draw_operands(problem *p, bool large) {
 
 /* Constants are like anything that does not change; only runs are worth a loop, so they
  * are most frequent. */
-static void draw_form(problem *p, vp__form_kind kind) {
-    p->form.kind = (uint8_t)kind;
+static void draw_loops(problem *p, vp__loops_kind kind) {
+    p->loops.kind = (uint8_t)kind;
     for (int i = 0; i < p->kernel.nleaves; i++)
-        p->form.read[i] = (uint8_t)(p->kernel.leaf[i].constant ? VP__READ_PLANE
-                                    : draw_below(2)            ? VP__READ_RUN
-                                                               : draw_below(VP__NREADS));
+        p->loops.read[i] = (uint8_t)(p->kernel.leaf[i].constant ? VP__READ_PLANE
+                                     : draw_below(2)            ? VP__READ_RUN
+                                                                : draw_below(VP__NREADS));
 }
 
 /* --- both ways ---------------------------------------------------------------------- */
@@ -285,14 +285,14 @@ static void run_chunks(const problem *p) {
 }
 
 static void run_reference(const problem *p) {
-    const int kind = p->form.kind;
+    const int kind = p->loops.kind;
     if (has_states(p))
         run_chunks(p);
     else
         run_base(p, &p->kernel,
-                 kind == VP__FORM_MAP    ? 0
-                 : kind == VP__FORM_COLS ? 2
-                                         : 4,
+                 kind == VP__LOOPS_MAP    ? 0
+                 : kind == VP__LOOPS_COLS ? 2
+                                          : 4,
                  p->out.stride, p->out.data);
 }
 
@@ -309,7 +309,7 @@ static void run_native(const problem *p, vp__native_fn fn) {
     ptr[n] = p->out.data;
     row[n] = p->out.stride[1];
     outer[n] = p->out.stride[0];
-    if (p->form.kind != VP__FORM_SEGMENT) {
+    if (p->loops.kind != VP__LOOPS_FOLD) {
         fn(ptr, row, outer, p->x, p->y, p->z);
         return;
     }
@@ -331,9 +331,9 @@ static void describe(const problem *p) {
     static const char *const reads[] = {"run",   "shared", "again", "often",
                                         "other", "row",    "plane"};
     vp__kernel_print(&p->kernel, stderr);
-    fprintf(stderr, "form %s, %s", kinds[p->form.kind], vp__kernels_get()->isa);
+    fprintf(stderr, "form %s, %s", kinds[p->loops.kind], vp__kernels_get()->isa);
     for (int i = 0; i < p->kernel.nleaves; i++)
-        fprintf(stderr, " %s", reads[p->form.read[i]]);
+        fprintf(stderr, " %s", reads[p->loops.read[i]]);
     fprintf(stderr, "\nx %lld, y %lld, z %lld\n", (long long)p->x, (long long)p->y,
             (long long)p->z);
     if (specialised) vp__facts_print(specialised, stderr);
@@ -384,7 +384,7 @@ static void explain(const problem *p, const char *got, const char *want) {
         fprintf(stderr, "[%lld,%lld,%lld]", (long long)z, (long long)y, (long long)x);
         show_bytes(" native ", got + at, size);
         show_bytes(" base ", want + at, size);
-        for (int l = 0; l < p->kernel.nleaves && p->form.kind == VP__FORM_MAP; l++) {
+        for (int l = 0; l < p->kernel.nleaves && p->loops.kind == VP__LOOPS_MAP; l++) {
             if (p->kernel.leaf[l].constant) continue;
             const box *v = &p->leaf[l];
             show_bytes(" ",
@@ -423,7 +423,7 @@ static void draw_facts(const problem *p, vp__facts *f) {
     const int most = draw_below(4) ? 0 : 3, n = p->kernel.nleaves;
     const int64_t extent[] = {p->x, p->y, p->z};
     vp__facts_init(f, &p->kernel);
-    const bool varies = p->form.kind == VP__FORM_SEGMENT;
+    const bool varies = p->loops.kind == VP__LOOPS_FOLD;
     for (int i = 0; i < VP__FACTS_EXTENTS; i++)
         if (!draw_below(most + 1) && !(varies && i != 1)) f->word[i] = extent[i];
     for (int i = 0; i <= n; i++) {
@@ -443,14 +443,14 @@ static void check_specialised(const problem *generic, bool large) {
         if (leaf->constant || draw_below(2)) continue;
         leaf->constant = true;
         draw_value((vp_dtype)leaf->dtype, &leaf->value);
-        p.form.read[i] = VP__READ_PLANE;
+        p.loops.read[i] = VP__READ_PLANE;
     }
     draw_operands(&p, large);
     vp__facts facts;
     draw_facts(&p, &facts);
     vp__compiled code;
     char *message = NULL;
-    if (!vp__compile(&p.kernel, &p.form, &facts, &code, &message)) {
+    if (!vp__compile(&p.kernel, &p.loops, &facts, &code, &message)) {
         /* Constants are no runs, so calls may need more blocks. */
         if (!strstr(message, "stack")) VP_FAIL("specialised: %s", message);
         free(message);
@@ -469,9 +469,9 @@ static void check_kernel(problem *p, int small, int large) {
     char *message = NULL;
     const char *wrong = vp__kernel_verify(&p->kernel);
     if (wrong) VP_FAIL("drew a kernel in which %s", wrong);
-    if (!vp__compile(&p->kernel, &p->form, NULL, &code, &message)) {
+    if (!vp__compile(&p->kernel, &p->loops, NULL, &code, &message)) {
         /* What calls base kernels has no columns, and not too many blocks. */
-        if (strstr(message, p->form.kind == VP__FORM_COLS ? "columns" : "stack")) {
+        if (strstr(message, p->loops.kind == VP__LOOPS_COLS ? "columns" : "stack")) {
             free(message);
             return;
         }
@@ -502,11 +502,11 @@ static void begin(const char *isa, uint64_t first) {
     setenv("VP_CACHE", "off", 1);
     if (!vp__kernels_for(isa)) VP_SKIP("this CPU has no %s", isa);
     VP_CHECK_STR(vp__kernels_get()->isa, isa);
-    problem p = {.form = {.kind = VP__FORM_MAP}};
+    problem p = {.loops = {.kind = VP__LOOPS_MAP}};
     vp__compiled code;
     char *message = NULL;
     one_row(&p.kernel, VP__OP_add, VP_F64);
-    if (!vp__compile(&p.kernel, &p.form, NULL, &code, &message)) {
+    if (!vp__compile(&p.kernel, &p.loops, NULL, &code, &message)) {
         if (strstr(message, "there is no compiler plug-in")) VP_SKIP("%s", message);
         VP_FAIL("%s", message);
     }
@@ -528,12 +528,12 @@ static void check_rows(const char *isa) {
     for (int op = 0; op < VP__NOPS; op++)
         for (int t = 0; t < VP__NDTYPES; t++) {
             if (!one_row(&p->kernel, (vp__op)op, (vp_dtype)t) || is_left_out()) continue;
-            draw_form(p, VP__FORM_MAP);
+            draw_loops(p, VP__LOOPS_MAP);
             /* First with runs alone: what matters most. */
-            memset(p->form.read, VP__READ_RUN, (size_t)p->kernel.nleaves);
+            memset(p->loops.read, VP__READ_RUN, (size_t)p->kernel.nleaves);
             check_kernel(p, 4, 3);
             if (draw_below(4)) continue;
-            draw_form(p, VP__FORM_MAP);
+            draw_loops(p, VP__LOOPS_MAP);
             check_kernel(p, 4, 1);
         }
     free(p);
@@ -547,8 +547,8 @@ static void check_casts(const char *isa) {
         for (int to = 0; to < VP__NDTYPES; to++) {
             if (is_left_out()) continue;
             one_cast(&p->kernel, (vp_dtype)from, (vp_dtype)to);
-            draw_form(p, VP__FORM_MAP);
-            p->form.read[0] = VP__READ_RUN;
+            draw_loops(p, VP__LOOPS_MAP);
+            p->loops.read[0] = VP__READ_RUN;
             check_kernel(p, 4, 2);
         }
     free(p);
@@ -574,16 +574,16 @@ static void check_reductions(const char *isa) {
     problem *p = calloc(1, sizeof *p);
     for (int r = 0; r < 4; r++)
         for (int t = 0; t < VP__NDTYPES; t++)
-            for (int kind = VP__FORM_ROWS; kind < VP__FORM_STATE; kind++) {
+            for (int kind = VP__LOOPS_ROWS; kind < VP__LOOPS_STATE; kind++) {
                 if (is_left_out()) continue;
                 p->kernel = (vp__kernel){.nleaves = 1};
                 p->kernel.leaf[0].dtype = (uint8_t)t;
                 if (!set_reduction(&p->kernel, reductions[r], (vp_dtype)t)) continue;
-                draw_form(p, (vp__form_kind)kind);
-                p->form.read[0] = VP__READ_RUN;
+                draw_loops(p, (vp__loops_kind)kind);
+                p->loops.read[0] = VP__READ_RUN;
                 check_kernel(p, 5, 5);
                 if (draw_below(4)) continue;
-                draw_form(p, (vp__form_kind)kind);
+                draw_loops(p, (vp__loops_kind)kind);
                 check_kernel(p, 5, 2);
             }
     free(p);
@@ -608,22 +608,22 @@ static void check_random(const char *isa, uint64_t first, int count) {
         seed = (first * 1000003 + (uint64_t)i) * 0x9e3779b97f4a7c15u | 1;
         for (int j = 0; j < 8; j++) draw();
         draw_body(&p->kernel, 2 + draw_below(7));
-        const int kind = draw_below(2) ? VP__FORM_MAP : draw_below(VP__FORM_STATE);
-        if (kind != VP__FORM_MAP && !set_reduction(&p->kernel, reductions[draw_below(4)],
-                                                   (vp_dtype)p->kernel.result))
+        const int kind = draw_below(2) ? VP__LOOPS_MAP : draw_below(VP__LOOPS_STATE);
+        if (kind != VP__LOOPS_MAP && !set_reduction(&p->kernel, reductions[draw_below(4)],
+                                                    (vp_dtype)p->kernel.result))
             continue;
-        draw_form(p, (vp__form_kind)kind);
+        draw_loops(p, (vp__loops_kind)kind);
         check_kernel(p, 3, 2);
     }
     free(p);
     VP_CHECK_GT(compiled_count, 0);
 }
 
-/* The largest body there is, of many leaves, in every form. */
+/* The largest body there is, of many leaves, in every kind of loops. */
 static void check_large(const char *isa) {
     begin(isa, 4);
     problem *p = calloc(1, sizeof *p);
-    for (int kind = 0; kind < VP__FORM_STATE; kind++)
+    for (int kind = 0; kind < VP__LOOPS_STATE; kind++)
         for (int t = VP_F32; t <= VP_F64; t++) {
             vp__kernel *k = &p->kernel;
             *k = (vp__kernel){.nleaves = VP__KERNEL_LEAVES, .reduce = -1};
@@ -636,8 +636,8 @@ static void check_large(const char *isa) {
                                                      (uint8_t)t,
                                                      {(uint8_t)a, (uint8_t)b}};
             }
-            if (kind != VP__FORM_MAP) set_reduction(k, VP__OP_sum, (vp_dtype)t);
-            draw_form(p, (vp__form_kind)kind);
+            if (kind != VP__LOOPS_MAP) set_reduction(k, VP__OP_sum, (vp_dtype)t);
+            draw_loops(p, (vp__loops_kind)kind);
             check_kernel(p, 3, 1);
         }
     free(p);
@@ -660,10 +660,10 @@ VP_TEST(chains_of_calls) {
                                 (uint8_t)t,
                                 (uint8_t)t,
                                 {(uint8_t)i, 0, 0}};
-            draw_form(p, VP__FORM_MAP);
+            draw_loops(p, VP__LOOPS_MAP);
             vp__compiled code;
             char *message = NULL;
-            if (vp__compile(&p->kernel, &p->form, NULL, &code, &message)) {
+            if (vp__compile(&p->kernel, &p->loops, NULL, &code, &message)) {
                 vp__object_release(code.object);
                 free(code.image);
                 check_kernel(p, 2, 1);

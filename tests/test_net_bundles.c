@@ -158,6 +158,76 @@ VP_TEST(the_target_is_seen_amid_a_loop) {
     VP_CHECK_GT(VP_STAT(bundled), 20 * HALF);
 }
 
+/* A bundle takes what comes in a row: an iteration of more than its put runs at once, also
+ * where a bundle of such puts is open. */
+VP_TEST(puts_with_other_instructions_between_are_not_gathered) {
+    enum { ROW = 20, MIXED = 40 };
+    vp__test_threads(1);
+    vp__tuning.bundle_ns = INT64_MAX / 4; /* the bundle stays open */
+    vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+    vp_array other = vp__test_counting(3);
+    VP_CHECK_OK(vp_sync());
+    sum_rows(r, m, 0, ROW);
+    const uint64_t bundled = VP_STAT(bundled);
+    VP_CHECK_GT(bundled, 0);
+    for (int64_t i = ROW; i < MIXED; i++) {
+        vp_set(other, vp_add(other, 1.0)); /* at once */
+        sum_rows(r, m, i, i + 1);
+    }
+    VP_CHECK_EQ(VP_STAT(bundled), bundled);
+    sum_rows(r, m, MIXED, ROWS);
+    VP_CHECK_GT(VP_STAT(bundled), bundled);
+    VP_CHECK_VALUES(other, MIXED - ROW, MIXED - ROW + 1, MIXED - ROW + 2);
+    check_sums(r);
+}
+
+/* Lanes as far apart as others are, but in another array. */
+VP_TEST(lanes_that_read_different_arrays) {
+    enum { ARRAYS = 4 };
+    vp__test_threads(1);
+    vp__tuning.bundle_after = 0;
+    vp__tuning.bundle_ns = INT64_MAX / 4;
+    vp_array source[ARRAYS], r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+    double expected[ARRAYS];
+    for (int k = 0; k < ARRAYS; k++) {
+        source[k] = vp_let(vp_mul(matrix(), (double)(k + 1)));
+        expected[k] = (k + 1) * sum_of(3);
+    }
+    for (int lanes = 2; lanes <= ARRAYS; lanes++) {
+        VP_CHECK_OK(vp_sync());
+        const uint64_t bundled = VP_STAT(bundled);
+        for (int64_t k = 0; k < lanes; k++)
+            vp_put(r, vp_at(k), vp_sum(vp_abs(vp_get(source[k], 3))));
+        VP_CHECK_EQ(VP_STAT(bundled) - bundled, lanes);
+        VP_CHECK_ARRAY(vp_get(r, vp_range(0, lanes)), expected, lanes);
+    }
+}
+
+/* Targets at even distances that overlap: the last one to write an element counts. */
+static void overlap(int64_t step) {
+    enum { LANES = 16, WIDTH = 5 };
+    vp__test_threads(1);
+    vp__tuning.bundle_after = 0;
+    vp__tuning.bundle_ns = INT64_MAX / 4;
+    vp_array flat = vp__test_counting(LANES * WIDTH * 4);
+    vp_array m = vp_let(vp_reshape(flat, vp_shape(LANES, WIDTH, 4)));
+    vp_array r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+    VP_CHECK_OK(vp_sync());
+    double expected[ROWS] = {0};
+    const int64_t first = step < 0 ? -step * LANES : 0;
+    for (int64_t i = 0; i < LANES; i++) {
+        const int64_t at = first + i * step;
+        vp_put(r, vp_at(vp_range(at, at + WIDTH)), vp_sum(vp_abs(vp_get(m, i)), 1));
+        for (int64_t k = 0; k < WIDTH; k++)
+            expected[at + k] = (double)(4 * 4 * (i * WIDTH + k) + 6);
+    }
+    VP_CHECK_EQ(VP_STAT(bundled), LANES);
+    VP_CHECK_ARRAY(r, expected, ROWS);
+}
+VP_TEST(targets_that_overlap_forwards) { overlap(2); }
+VP_TEST(targets_that_overlap_backwards) { overlap(-2); }
+VP_TEST(targets_that_are_one_and_the_same) { overlap(0); }
+
 /* Iterations that read what the ones before them have stored. */
 VP_TEST(a_loop_that_reads_its_target) {
     vp__test_threads(2);
@@ -183,6 +253,20 @@ VP_TEST(a_loop_that_reads_its_target) {
     }
     VP_CHECK_EQ(got[0], a[0]);
     VP_CHECK_EQ(got[1], a[1]);
+}
+
+/* Iterations that read what they themselves overwrite: gathered, each would wait for itself. */
+VP_TEST(a_loop_that_updates_its_target) {
+    vp__test_threads(2);
+    vp__tuning.bundle_after = 1;
+    vp__tuning.bundle_ns = INT64_MAX / 4;
+    vp_array r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+    double expected[ROWS];
+    for (int i = 0; i < ROWS; i++) expected[i] = 3;
+    for (int turn = 0; turn < 3; turn++)
+        for (int64_t i = 0; i < ROWS; i++)
+            vp_put(r, vp_at(i), vp_sum(vp_add(vp_get(r, vp_range(i, i + 1)), 1.0)));
+    VP_CHECK_ARRAY(r, expected, ROWS);
 }
 
 static vp_array other_source, other_target;
@@ -259,6 +343,114 @@ VP_TEST(who_reads_what_failed_meanwhile_fails_alone) {
         VP_CHECK_OK(vp_read(vp_get(r, vp_range(i, i + 1)), &value, sizeof value));
         VP_CHECK_EQ(value, sum_of(i));
     }
+    vp_end(s);
+    vp_clear_error();
+}
+
+/* An index out of bounds that shows when the gate is opened. */
+static vp_expr fails_late(vp_array m, int64_t index, vp__gate *gate) {
+    vp_array far = vp_let(vp_full(VP_I64, vp_shape(1), index));
+    return vp_take(m, VP_GATED(far, gate), 0);
+}
+
+/* What fails is not stored, and what had failed there before is what is told. */
+VP_TEST(a_lane_that_fails_leaves_its_target_as_it_is) {
+    enum { FAILS = ROWS / 2 };
+    vp__test_threads(2);
+    vp_scope s = vp_begin();
+    vp__gate before, earlier, gate;
+    vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(LARGE)));
+    vp_array source = vp_let(vp_mul(m, 1.0));
+    vp_array sevens = vp_let(vp_full(VP_F64, vp_shape(ROWS), 7.0));
+    VP_CHECK_OK(vp_sync());
+    vp_put(r, vp_at(vp_range(0, ROWS)), VP_GATED(sevens, &before));
+    vp_put(r, vp_at(FAILS), vp_sum(fails_late(m, ROWS + 5, &earlier)));
+    vp_put(source, vp_at(vp_range(FAILS, FAILS + 1)), fails_late(m, ROWS + 9, &gate));
+    sum_rows(r, source, 0, ROWS);
+    VP_CHECK_GT(VP_STAT(bundled), ROWS - 20);
+    const uint64_t stored = VP_STAT(stored);
+    vp__gate_open(&gate);
+    vp__gate_open(&earlier);
+    vp__gate_open(&before);
+    VP_CHECK_ERROR(vp_wait(vp_let(vp_get(r, FAILS))), VP_ERR_INDEX, "index 205");
+    double expected[ROWS];
+    for (int i = 0; i < ROWS; i++) expected[i] = sum_of(i);
+    VP_CHECK_ARRAY(vp_get(r, vp_range(0, FAILS)), expected, FAILS);
+    VP_CHECK_ARRAY(vp_get(r, vp_range(FAILS + 1, ROWS)), expected + FAILS + 1,
+                   ROWS - FAILS - 1);
+    vp_sync();
+    VP_CHECK_EQ(VP_STAT(stored) - stored, ROWS + ROWS - 1);
+    const double *now = (const double *)(void *)atomic_load(&vp__test_storage(r)->host);
+    VP_CHECK_EQ(now[FAILS], 7);
+    vp_end(s);
+    vp_clear_error();
+}
+
+/* Whichever of the arrays that a lane reads has failed. */
+VP_TEST(every_input_of_a_bundle_hands_failures_on) {
+    enum { FAILS = ROWS / 2 };
+    vp__test_threads(2);
+    for (int second = 0; second < 2; second++) {
+        vp_scope s = vp_begin();
+        vp__gate gate;
+        vp_array m = matrix(), r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
+        vp_array source = vp_let(vp_mul(m, 0.0)), ones = vp_let(vp_add(source, 1.0));
+        VP_CHECK_OK(vp_sync());
+        const uint64_t bundled = VP_STAT(bundled);
+        vp_put(second ? source : ones, vp_at(vp_range(FAILS, FAILS + 1)),
+               fails_late(m, ROWS + 5, &gate));
+        for (int64_t i = 0; i < ROWS; i++)
+            vp_put(r, vp_at(i), vp_sum(vp_add(vp_get(ones, i), vp_get(source, i))));
+        VP_CHECK_GT(VP_STAT(bundled) - bundled, ROWS - 20);
+        vp__gate_open(&gate);
+        VP_CHECK_ERROR(vp_wait(vp_let(vp_get(r, FAILS))), VP_ERR_INDEX, "index 205");
+        for (int64_t i = 0; i < ROWS; i++)
+            if (i != FAILS) VP_CHECK_VALUES(vp_get(r, i), COLUMNS);
+        vp_end(s);
+        vp_clear_error();
+    }
+}
+
+static bool somebody_observes(void) {
+    for (int i = 0; i < vp__core_count; i++)
+        if (atomic_load(&vp__cores[i]->observing)) return true;
+    return false;
+}
+
+static void *read_ones(void *r) {
+    double values[ROWS];
+    VP_CHECK_OK(vp_read(*(vp_array *)r, values, sizeof values));
+    for (int i = 0; i < ROWS; i++) VP_CHECK_EQ(values[i], 1);
+    return NULL;
+}
+
+/* A lane shows that it has failed before its store's turn comes, which waits for who reads
+ * borrowed memory: not to that one. */
+VP_TEST(who_waits_to_read_does_not_meet_what_fails_later) {
+    enum { FAILS = ROWS / 2 };
+    static double memory[ROWS];
+    vp__test_threads(2);
+    vp_scope s = vp_begin();
+    vp__gate before, gate;
+    vp_array m = matrix(), source = vp_let(vp_mul(m, 1.0));
+    vp_array ones = vp_let(vp_ones(VP_F64, vp_shape(ROWS)));
+    vp_array r = vp_borrow(VP_F64, vp_shape(ROWS), NULL, memory, VP_WRITABLE, NULL, NULL);
+    VP_CHECK_OK(vp_sync());
+    vp_put(r, vp_at(VP_ALL), VP_GATED(ones, &before));
+    pthread_t reader;
+    VP_CHECK_EQ(pthread_create(&reader, NULL, read_ones, &r), 0);
+    VP_CHECK_SOON(somebody_observes());
+    vp_put(source, vp_at(vp_range(FAILS, FAILS + 1)), fails_late(m, ROWS + 5, &gate));
+    for (int64_t i = 0; i < ROWS; i++)
+        vp_put(r, vp_at(i), vp_sum(vp_abs(vp_get(source, i))));
+    vp__storage *storage = vp__test_storage(r);
+    vp__gate_open(&gate);
+    VP_CHECK_SOON(atomic_load(&storage->poison) != NULL);
+    VP_CHECK_EQ(memory[0], 0);
+    vp__gate_open(&before);
+    pthread_join(reader, NULL);
+    VP_CHECK_ERROR(vp_wait(vp_let(vp_get(r, FAILS))), VP_ERR_INDEX, "index 205");
+    VP_CHECK_VALUES(vp_get(r, 0), sum_of(0));
     vp_end(s);
     vp_clear_error();
 }

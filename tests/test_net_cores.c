@@ -14,8 +14,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "issue/reads.h"
 #include "net/cost.h"
+#include "net/entry.h"
 #include "net/tuning.h"
+#include "net/workers.h"
 #include "tests/net_support.h"
 #include "trace/trace.h"
 
@@ -80,7 +83,7 @@ static void issue_chain(int chain, vp_array from) {
         n->write_region = vp__region_all();
         last = n->result = vp__storage_new(sizeof(double));
         VP_CHECK(last != NULL);
-        vp__node_submit(n);
+        vp__node_submit(n, NULL);
     }
     vp__storage_release(last);
 }
@@ -214,6 +217,24 @@ VP_TEST(dependents_are_placed_where_their_input_will_be) {
             VP_CHECK_EQ(vp__test_storage(chain[k][i])->home, home);
     }
     VP_CHECK_EQ(used, 15); /* and each chain on a core of its own */
+    for (int k = 0; k < 4; k++) vp__gate_open(&gate[k]);
+    vp_end(s);
+    VP_CHECK_OK(vp_sync());
+}
+
+/* Where it could not run at once after all, what is tiny goes where its input will be as well. */
+VP_TEST(what_waits_is_not_kept_by_its_issuer) {
+    vp__test_threads(4);
+    vp_scope s = vp_begin();
+    vp__gate gate[4];
+    vp_array x = vp_let(vp_ones(VP_F64, vp_shape(100000))), gated[4];
+    VP_CHECK_OK(vp_sync());
+    for (int k = 0; k < 4; k++) gated[k] = vp_let(VP_GATED(x, &gate[k]));
+    vp__tuning.inline_ns = INT64_MAX / 4;
+    for (int k = 0; k < 4; k++) {
+        vp_array sums = vp_let(vp_cumsum(gated[k], 0));
+        VP_CHECK_EQ(vp__test_storage(sums)->home, vp__test_storage(gated[k])->home);
+    }
     for (int k = 0; k < 4; k++) vp__gate_open(&gate[k]);
     vp_end(s);
     VP_CHECK_OK(vp_sync());
@@ -428,7 +449,8 @@ VP_TEST(sync_runs_one_instruction_at_a_time) {
     vp_set(x, vp_cumsum(x, 0));
     vp_put(x, vp_at(vp_from_index(1)), vp_get(x, vp_until(-1)));
     VP_CHECK_EQ(VP_STAT(in_flight), 0);
-    VP_CHECK_EQ(VP_STAT(issued), 0);
+    VP_CHECK_EQ(VP_STAT(executed), VP_STAT(issued));
+    VP_CHECK_EQ(VP_STAT(moved), 0);
     VP_CHECK_EQ(VP_STAT(threads), 1);
     VP_CHECK_VALUES(vp_get(copy, 0), 0);
     VP_CHECK_VALUES(vp_get(y, 0), 5);
@@ -556,7 +578,57 @@ VP_TEST(what_a_caller_leaves_gets_done) {
     }
 }
 
+/* Who pushes to its own deque looks at who sleeps without a barrier of its own: one for good is
+ * only safe behind a barrier in every thread. A nap may miss it. */
+VP_TEST(who_sleeps_for_good_has_everybody_see_it) {
+    vp__test_threads(1);
+    VP_CHECK_OK(vp_sync());
+    const _Atomic int done =
+        1; /* looked at behind the barrier, so that nobody sleeps here */
+    vp__core *self = vp__core_self();
+    const int before = vp__test_barriers;
+    vp__core_sleep(self, &done, 1000000);
+    VP_CHECK_EQ(vp__test_barriers, before);
+    vp__core_sleep(self, &done, -1);
+    VP_CHECK_GT(vp__test_barriers, before);
+}
+
 /* --- issuing threads ---------------------------------------------------------------- */
+
+static _Atomic bool second_issues;
+
+static void *issue_one(void *unused) {
+    vp_drop(vp_let(vp_ones(VP_F64, vp_shape(1))));
+    atomic_store(&second_issues, true);
+    return unused;
+}
+
+static double cpu_seconds_of(pthread_t thread) {
+    clockid_t clock;
+    struct timespec t;
+    if (pthread_getcpuclockid(thread, &clock) || clock_gettime(clock, &t)) return 0;
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* A thread that reads arrays as the only one that issues has not entered the reads anywhere. */
+VP_TEST(a_second_issuer_waits_for_who_reads_alone) {
+    vp__test_threads(2);
+    VP_CHECK_OK(vp_sync());
+    if (!vp__has_barrier()) VP_SKIP("nobody is ever taken for the only one");
+    VP_CHECK(!atomic_load(&vp__many_issuers));
+    vp__reads reads;
+    VP_CHECK(vp__reads_begin(&reads, NULL, 0));
+    pthread_t second;
+    VP_CHECK_EQ(pthread_create(&second, NULL, issue_one, NULL), 0);
+    VP_CHECK_SOON(atomic_load(&vp__many_issuers));
+    /* It goes on asking. */
+    const double began = cpu_seconds_of(second);
+    VP_CHECK_SOON(atomic_load(&second_issues) || cpu_seconds_of(second) > began + 0.005);
+    VP_CHECK(!atomic_load(&second_issues));
+    vp__reads_end(&reads);
+    pthread_join(second, NULL);
+    VP_CHECK(atomic_load(&second_issues));
+}
 
 static void *issue_alone(void *argument) {
     double k = (double)(intptr_t)argument;

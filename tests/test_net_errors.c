@@ -245,6 +245,24 @@ VP_TEST(a_whole_overwrite_behind_a_gate_heals) {
     VP_CHECK_OK(vp_sync());
 }
 
+/* The new contents have nothing to do with what failed before: a loop that fails and starts
+ * again does not remember ever more failures. */
+VP_TEST(a_whole_overwrite_leaves_failures_behind) {
+    vp_scope outer = vp_begin();
+    vp_array x = vp_let(vp_take(vp__test_counting(5), positions(1, 5), 0));
+    for (int turn = 0; turn < 3; turn++) {
+        VP_CHECK_ERROR(vp_wait(x), VP_ERR_INDEX, "index 5");
+        vp_array before = vp_let(vp_add(x, 1.0));
+        vp_put(x, vp_at(VP_ALL), 3.0);
+        VP_CHECK_VALUES(x, 3, 3);
+        VP_CHECK(!atomic_load(&vp__test_storage(x)->poison));
+        VP_CHECK_ERROR(vp_wait(before), VP_ERR_INDEX, "index 5");
+        vp_put(x, vp_at(positions(0, 5)), 1.0);
+    }
+    vp_end(outer);
+    VP_CHECK_OK(vp_sync());
+}
+
 VP_TEST(rebinding_heals) {
     vp_scope outer = vp_begin();
     vp_array x = vp__test_counting(5);

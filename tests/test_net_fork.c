@@ -9,8 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "net/fork.h"
+#include "net/pause.h"
+#include "net/runtime.h"
 #include "net/tuning.h"
+#include "net/workers.h"
 #include "tests/net_support.h"
 
 static void check_child(pid_t child) {
@@ -264,6 +266,25 @@ VP_TEST(another_thread_waits_for_a_result) {
     pthread_join(thread, NULL);
     VP_CHECK_EQ(other.first, 0);
     VP_CHECK_VALUES(x, 0, 1, 0, 0);
+}
+
+/* A thread that waits has short nodes left to it; in the child it does none of them. */
+VP_TEST(nobody_relies_on_a_thread_that_is_lost) {
+    threads_where_children_may(2);
+    vp__gate gate;
+    vp_array x = vp_let(VP_GATED(vp__test_counting(4), &gate));
+    reader other = {.x = x};
+    pthread_t thread;
+    VP_CHECK_EQ(pthread_create(&thread, NULL, read_first, &other), 0);
+    VP_CHECK_SOON(somebody_observes()); /* and a fork stops it within its wait */
+    if (in_a_child()) {
+        for (int i = 0; i < vp__core_count; i++)
+            VP_CHECK(!atomic_load(&vp__cores[i]->helping));
+        _exit(0);
+    }
+    vp__gate_open(&gate);
+    pthread_join(thread, NULL);
+    VP_CHECK_EQ(other.first, 0);
 }
 
 static void *sync_now(void *unused) {

@@ -72,6 +72,33 @@ VP_TEST(shifts_as_nodes) { check_shifts(AS_NODES); }
 VP_TEST(shifts_in_pieces) { check_shifts(IN_PIECES); }
 VP_TEST(shifts_gated) { check_shifts(GATED); }
 
+/* Elements computed from those before them, in the same order: A[1:] = A[:-1] + 1, by one loop
+ * that runs into what it has written unless it is kept from that. */
+static void check_forward(way how) {
+    prepare(how);
+    for (int k = 0; k < 4; k++) {
+        int64_t n = sizes[k];
+        vp__gate gate;
+        double *x = malloc((size_t)n * sizeof *x);
+        VP_CHECK(x);
+        for (int64_t i = 0; i < n; i++) x[i] = (double)i;
+        vp_array a = start(how, &gate, n);
+        for (int64_t by = 1; by < 4; by++) {
+            vp_put(a, vp_at(vp_from_index(by)), vp_add(vp_get(a, vp_until(-by)), 1.0));
+            for (int64_t i = n - 1; i >= by; i--) x[i] = x[i - by] + 1;
+        }
+        go(how, &gate);
+        VP_CHECK_ARRAY(a, x, n);
+        vp_drop(a);
+        free(x);
+    }
+}
+
+VP_TEST(forward_plain) { check_forward(PLAIN); }
+VP_TEST(forward_as_nodes) { check_forward(AS_NODES); }
+VP_TEST(forward_in_pieces) { check_forward(IN_PIECES); }
+VP_TEST(forward_gated) { check_forward(GATED); }
+
 /* A = A.T, A[:] = A + A.T, A[0] = sum over rows, A += A[0]. */
 static void check_matrix(way how) {
     prepare(how);

@@ -4,7 +4,7 @@
  * form differs in, a constant, a size, a stride of an operand or of the target, the result is
  * that of the loop as it is written. Elements are whole numbers, so sums are exact.
  */
-#include "net/recipe.h"
+#include "issue/recipe.h"
 #include "net/tuning.h"
 #include "tests/net_support.h"
 
@@ -129,7 +129,7 @@ VP_TEST(kept_recipes_are_few) {
         if (i == 10) base = vp__test_bytes_now();
     }
     VP_CHECK_NO_LEAK(base);
-    VP_CHECK_LT(vp__recipe_bytes(), VP__CORE_RECIPES * 16384);
+    VP_CHECK_LT(vp__recipe_bytes(), VP__ISSUER_RECIPES * 16384);
 }
 
 /* A recipe that finds no memory is an error of its instruction, and nothing else. */

@@ -176,6 +176,40 @@ VP_TEST(a_worker_gives_back_what_a_thread_leaves) {
     vp_drop(x);
 }
 
+static _Atomic bool releases;
+static vp__gate released_gate;
+static vp__test_opener released_opener;
+
+static void issue_amid_a_sync(void *context, void *memory) {
+    (void)memory;
+    atomic_store(&releases, true);
+    while (!atomic_load(&vp__cores[0]->helping)) usleep(100); /* until it waits */
+    vp_drop(vp_let(VP_GATED(vp_ones(VP_F64, vp_shape(3)), &released_gate)));
+    vp__test_open_later(&released_opener, &released_gate, 20);
+    atomic_fetch_add((_Atomic int *)context, 1);
+}
+
+/* What is given back while vp_sync waits may issue, and that is waited for as well. */
+VP_TEST(a_sync_waits_for_what_a_release_issues) {
+    static double memory[1];
+    static _Atomic int released;
+    vp__test_threads(2);
+    vp__gate gate;
+    vp_array zero = vp_let(VP_GATED(vp_zeros(VP_F64, vp_shape(ELEMENTS)), &gate));
+    vp_array x = vp_borrow(VP_F64, vp_shape(1), NULL, memory, VP_READ_ONLY,
+                           issue_amid_a_sync, &released);
+    vp_array y = vp_let(vp_add(zero, x));
+    vp_drop(x);
+    vp__gate_open(&gate); /* and nobody calls: a worker does it */
+    VP_CHECK_SOON(atomic_load(&releases));
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK(atomic_load(&released_opener.opened));
+    VP_CHECK_EQ(atomic_load(&released), 1);
+    vp__test_join(&released_opener);
+    vp_drop(y);
+    vp_drop(zero);
+}
+
 static void keep_pointer(void *context, void *memory) { *(void **)context = memory; }
 
 VP_TEST(release_is_called_with_what_was_given) {

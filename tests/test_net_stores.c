@@ -6,6 +6,7 @@
  * same per step however many steps are pending.
  */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -303,3 +304,53 @@ VP_TEST(one_element_again_and_again) {
     vp__gate_open(&gate);
     VP_CHECK_VALUES(vp_get(a, vp_range(6, 9)), 6, 1007, 8);
 }
+
+/* --- parts of one array, each written by a thread of its own ------------------------- */
+
+enum { PART = 600 };
+
+typedef struct {
+    vp_array part, source;
+    int kind;
+} writer;
+
+/* Sometimes others share the memory, so that the write renames; the copy which that makes
+ * must not miss what the other thread is just about to write. */
+static void *write_part(void *arg) {
+    const writer *w = arg;
+    for (int i = 0; i < PART; i++) {
+        vp_array shares = vp_let(w->part);
+        switch (w->kind) {
+        case 0: vp_put(w->part, vp_at(i), i + 1); break;
+        case 1:
+            vp_put(w->part, vp_at(i), vp_sum(vp_get(w->source, vp_range(0, i + 1))));
+            break;
+        default: vp_put(w->part, vp_at(vp_arange(VP_I64, i, i + 1, 1)), i + 1); break;
+        }
+        if (i % 8 == 0) vp_drop(shares);
+    }
+    return NULL;
+}
+
+static void check_parts(int kind) {
+    vp__test_threads(2);
+    static double expected[2 * PART];
+    for (int i = 0; i < 2 * PART; i++) expected[i] = i % PART + 1;
+    for (int round = 0; round < 40; round++) {
+        vp_scope s = vp_begin();
+        vp_array whole = vp_let(vp_zeros(VP_F64, vp_shape(2 * PART)));
+        vp_array ones = vp_let(vp_ones(VP_F64, vp_shape(PART)));
+        writer first = {vp_view(vp_get(whole, vp_until(PART))), ones, kind};
+        writer other = {vp_view(vp_get(whole, vp_from_index(PART))), ones, kind};
+        pthread_t thread;
+        VP_CHECK(pthread_create(&thread, NULL, write_part, &other) == 0);
+        write_part(&first);
+        pthread_join(thread, NULL);
+        VP_CHECK_ARRAY(whole, expected, 2 * PART);
+        vp_end(s);
+    }
+}
+
+VP_TEST_TIMEOUT(two_threads_write_parts_of_one_array, 60) { check_parts(0); }
+VP_TEST_TIMEOUT(two_threads_put_sums_in_parts_of_one_array, 60) { check_parts(1); }
+VP_TEST_TIMEOUT(two_threads_scatter_into_parts_of_one_array, 60) { check_parts(2); }

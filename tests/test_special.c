@@ -12,7 +12,7 @@
 
 #include "jit/cache.h"
 #include "jit/cache_dir.h"
-#include "jit/exec.h"
+#include "jit/plan.h"
 #include "tests/cache_support.h"
 #include "tests/jit_support.h"
 #include "vproc.h"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `make check` runs: format, lint, include order, file heads, exported symbols.
+"""What `make check` runs: format, lint, include and import order, file heads, pages, symbols.
 
 `--fix-format` rewrites the C files instead of checking them.
 """
@@ -45,8 +45,11 @@ def main():
     results = [
         passed("format", ["clang-format", "--dry-run", "-Werror", *c_files()]),
         passed("include order", ["python3", "tools/check_includes.py"]),
+        passed("import order", ["python3", "tools/check_imports.py"]),
         passed("file heads", ["python3", "tools/check_files.py"]),
+        passed("vproc.h's functions", ["python3", "tools/generate_header.py", "--check"]),
         passed("docs/accuracy.md", ["python3", "tools/accuracy_table.py", "--check"]),
+        passed("pages", ["python3", "tools/check_docs.py"]),
     ]
     for folder, compiler in (("build", "gcc"), ("build-clang", "clang")):
         if not (ROOT / folder / "build.ninja").exists():

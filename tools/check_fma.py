@@ -14,7 +14,7 @@ Four kinds of function may have one:
 - math functions that math.h marks OWN or FUSED, written with it. They, and what libmvec
   has inside, are the rows whose bits do differ between instruction sets; math.h says so
   and lists them, and tests/test_isa.c holds all others to the same bits.
-- the tiles of large matrix products (src/lib/loops_gemm.c), which no instruction set without
+- the tiles of large matrix products (src/lib/product/loops_gemm.c), which no instruction set without
   it has.
 - fmod, which takes a remainder that has no rounding at all, checked against libm's.
 - uint32 to float32: two halves, the upper one's product exact, so that the one rounding is

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "api/build.h"
+#include "api/operand.h"
 #include "array/shape.h"
-#include "net/library.h"
 
 /* A named part of a larger array is copied, not shared, when it is at most this share of
  * it: sharing would make the next write to the large one copy all of it. It is also copied
@@ -24,10 +24,8 @@ static void close_value(vp__expr *e, vp__value *v, const char *where) {
                e->storage->borrowed || bytes * SHARE_AT_LEAST <= e->storage->bytes;
     }
     if (part) {
-        vp__lib_params p = {.kind = VP__LIB_COPY, .order = VP__ORDER_KEEP};
-        int64_t dims[VP__MAXDIM];
-        memcpy(dims, e->dims, (size_t)e->ndim * sizeof(int64_t));
-        vp__library_issue(&p, (vp_dtype)e->dtype, 1, &e, e->ndim, dims, "copy", where, v);
+        const vp__lib_params p = {.kind = VP__LIB_copy, .order = VP__ORDER_KEEP};
+        vp__library_issue(&p, (vp_dtype)e->dtype, 1, &e, e->ndim, NULL, "copy", where, v);
     } else {
         vp__close(e, v);
     }

@@ -8,16 +8,15 @@
 
 #include "array/shape.h"
 #include "base/config.h"
+#include "issue/cut.h"
 #include "jit/kernel.h"
 #include "net/cost.h"
-#include "net/cut.h"
+#include "net/wait.h"
 #include "ops/kernels.h"
 
-static const char *op_name(int op) { return op < VP__NOPS ? vp__ops[op].name : "cast"; }
+/* --- numbers ----------------------------------------------------------------------------- */
 
-/* --- operands ---------------------------------------------------------------------------- */
-
-static vp__expr *constant(vp_operand x, const char *where) {
+vp__expr *vp__build_number(vp_operand x, const char *where) {
     vp__expr *e = vp__expr_new(VP__EXPR_CONST, 0, where);
     if (e->generation == 0) return e;
     e->count = 1;
@@ -46,116 +45,6 @@ static vp__expr *constant(vp_operand x, const char *where) {
     return e;
 }
 
-/* What a name stands for that has an error, or that is none (NULL). */
-__attribute__((noinline, cold)) static vp__expr *no_array(vp__name *n, vp_array a,
-                                                          const char *where) {
-    if (!n) return vp__expr_poison(vp__name_stale(a, where), where);
-    vp__expr *e = vp__expr_poison(vp__error_retain(n->error), where);
-    vp__name_unlock(n);
-    return e;
-}
-
-/* A leaf that reads a part of a named array as it is now, or all of it (NULL, or an array
- * whose size is not known); it holds the buffer for those who may want to view or write the
- * array through it. */
-static inline vp__expr *name_leaf(vp_array a, const vp_index *part, bool holds_buffer,
-                                  const char *where) {
-    vp__name *n = vp__name_lock(a);
-    if (__builtin_expect(!n || n->error, 0)) return no_array(n, a, where);
-    vp__buffer *b = n->buffer;
-    if (n->late) vp__name_refresh(n);
-    bool shared = vp__buffer_is_shared(b);
-    if (shared) vp__spin_lock(&b->lock);
-    vp__storage *s = b->storage;
-    vp__error *error = s->late ? vp__error_retain(vp__storage_failure(s)) : NULL;
-    vp__layout l;
-    if (part && !n->late && !error) {
-        error = vp__select_apply(part->item, (int)part->count, n->ndim, n->offset,
-                                 n->dims, n->strides, &l);
-        if (__builtin_expect(error != NULL, 0))
-            error = vp__error_wrap(error, where, "get");
-    }
-    vp__expr *e;
-    if (__builtin_expect(error != NULL, 0))
-        e = vp__expr_poison(error, where);
-    else if (part && !n->late)
-        e = vp__expr_leaf(s, b, n->dtype, l.offset, l.ndim, l.dims, l.strides, false,
-                          where);
-    else
-        e = vp__expr_leaf(s, holds_buffer ? b : NULL, n->dtype, n->offset, n->ndim,
-                          n->dims, n->strides, n->late, where);
-    if (shared) vp__spin_unlock(&b->lock);
-    vp__name_unlock(n);
-    return e;
-}
-
-/* Flat, since nearly every operand is one. */
-__attribute__((flatten)) static vp__expr *array_leaf(vp_array a, bool holds_buffer,
-                                                     const char *where) {
-    return name_leaf(a, NULL, holds_buffer, where);
-}
-
-__attribute__((flatten)) vp__expr *vp__array_part(vp_array a, const vp_index *part,
-                                                  const char *where) {
-    return name_leaf(a, part, true, where);
-}
-
-/* Whether it is only known by its use what becomes of an expression. */
-static inline bool is_undecided(const vp__expr *e) {
-    return e->kind == VP__EXPR_VIEW || e->kind == VP__EXPR_FFT;
-}
-
-/* An expression taken from its owner; NULL when the handle is stale, for one that is yet to be
- * decided, and for a number. */
-static inline vp__expr *take_expr(vp_expr x) {
-    vp__expr *e = vp__expr_find(x.slot, x.generation);
-    if (!e || is_undecided(e) || e->kind == VP__EXPR_CONST) return NULL;
-    vp__expr_unlink(e);
-    return e;
-}
-
-static vp__expr *any_operand(vp_operand x, const char *where) {
-    vp__expr *e = vp__operand_view(x, where);
-    if (is_undecided(e)) vp__materialise(e);
-    return e;
-}
-
-/* An operand of an element-wise operation, which only reads it. */
-static inline vp__expr *argument(vp_operand x, const char *where) {
-    if (x.kind == VP__IN_ARRAY) return array_leaf(vp__bits_array(x.bits), false, where);
-    vp__expr *e = x.kind == VP__IN_EXPR ? take_expr(vp__bits_expr(x.bits)) : NULL;
-    return e ? e : any_operand(x, where);
-}
-
-vp__expr *vp__operand(vp_operand x, const char *where) {
-    vp__expr *e = x.kind == VP__IN_EXPR ? take_expr(vp__bits_expr(x.bits)) : NULL;
-    return e ? e : any_operand(x, where);
-}
-
-vp__expr *vp__operand_view(vp_operand x, const char *where) {
-    if (x.kind == VP__IN_ARRAY) return array_leaf(vp__bits_array(x.bits), true, where);
-    if (x.kind != VP__IN_EXPR) return constant(x, where);
-    const vp_expr handle = vp__bits_expr(x.bits);
-    vp__expr *e = vp__expr_find(handle.slot, handle.generation);
-    if (e) {
-        vp__expr_unlink(e);
-        if (vp__weak_of(e) >= 0)
-            e->where = where; /* a complex number comes from nowhere */
-        return e;
-    }
-    if (handle.slot == UINT32_MAX && handle.generation == 0)
-        return vp__expr_poison(
-            vp__error_new(VP_ERR_MEMORY, where, "out of memory for an expression"),
-            where);
-    const char *why =
-        "this expression was used before; name it with vp_let to use it twice";
-    if (handle.generation == 0)
-        why = "this is not an expression (an uninitialised vp_expr?)";
-    else if (vp__expr_is_foreign(handle.slot))
-        why = "this expression belongs to another thread; name it there with vp_let";
-    return vp__expr_poison(vp__error_new(VP_ERR_HANDLE, where, "%s", why), where);
-}
-
 int vp__weak_of(const vp__expr *e) {
     if (e->kind != VP__EXPR_CONST || e->type != 1) return -1;
     switch (vp__dtype[e->dtype].cls) {
@@ -164,27 +53,6 @@ int vp__weak_of(const vp__expr *e) {
     case VP__CLASS_C: return VP__WEAK_COMPLEX;
     default: return VP__WEAK_INT;
     }
-}
-
-static inline vp_expr give_open(vp__expr *e) {
-    e->depth = vp__scope_depth();
-    vp__expr_link(e);
-    /* An instruction may give its operand's record back: the operand has been used all the
-     * same. Not where there is no record, whose generation stays 0. */
-    e->generation += e->generation != 0;
-    return (vp_expr){e->slot, e->generation};
-}
-
-static inline vp_expr give(vp__expr *e) {
-    if (__builtin_expect(vp__config_get()->one_by_one, 0) && e->kind != VP__EXPR_VIEW)
-        vp__materialise(e);
-    return give_open(e);
-}
-
-vp_expr vp__give(vp__expr *e) { return give(e); }
-
-vp_expr vp__give_error(vp__error *error, const char *where) {
-    return vp__give(vp__expr_poison(error, where));
 }
 
 vp__expr *vp__first_poison(int nargs, vp__expr **args) {
@@ -251,26 +119,33 @@ static bool is_modest(const vp__expr *e) {
 static void adopt(vp__expr *e, int i, vp__expr *arg) {
     e->arg[i] = arg;
     e->nargs = (uint8_t)(i + 1);
-    e->steps = (uint16_t)(e->steps + arg->steps);
+    e->terms = (uint16_t)(e->terms + arg->terms);
     e->leaves = (uint16_t)(e->leaves + arg->leaves);
     e->cost += arg->cost;
 }
 
-vp__expr *vp__build_transform(vp__expr *leaf, const vp__lib_params *p, vp_dtype dtype,
-                              const int64_t *dims, const char *where) {
-    vp__expr *e = vp__expr_new(VP__EXPR_FFT, leaf->ndim, where);
-    if (e->generation == 0) {
-        vp__expr_free(leaf);
-        return e;
-    }
-    memcpy(e->dims, dims, (size_t)leaf->ndim * sizeof(int64_t));
-    e->op = (uint8_t)p->kind;
-    e->dtype = (uint8_t)dtype;
-    e->axes = (uint32_t)p->axis;
-    e->offset = p->length;
-    e->count = vp__shape_count(leaf->ndim, dims, 1);
-    adopt(e, 0, leaf);
-    return e;
+/* An expression that stays unissued, if there is nothing wrong with the operands' sizes. */
+static vp__expr *keep_library(const vp__lib_params *p, vp_dtype dtype, int nin,
+                              vp__expr **in, const char *name, const char *where) {
+    int64_t dims[2 * VP__MAXDIM];
+    int ndim;
+    vp__error *error = vp__library_dims(p, dtype, nin, in, name, where, &ndim, dims);
+    return error ? vp__refuse(nin, in, where, error)
+                 : vp__expr_library(p, dtype, nin, in, ndim, dims, where);
+}
+
+vp__expr *vp__build_library(const vp__lib_params *p, vp_dtype dtype, int nin,
+                            vp__expr **in, int ndim, const char *name,
+                            const char *where) {
+    vp__expr *poison = vp__first_poison(nin, in);
+    if (poison) return poison;
+    bool late = false;
+    for (int i = 0; i < nin; i++) late |= in[i]->late;
+    if (!late && vp__lib_takes_epilogues(p->kind))
+        return keep_library(p, dtype, nin, in, name, where);
+    vp__value v;
+    vp__library_issue(p, dtype, nin, in, ndim, NULL, name, where, &v);
+    return vp__value_expr(&v, where);
 }
 
 vp__expr *vp__build_cast(vp__expr *e, vp_dtype to, const char *name, const char *where) {
@@ -289,7 +164,7 @@ vp__expr *vp__build_cast(vp__expr *e, vp_dtype to, const char *name, const char 
         return vp__refuse(1, &e, where,
                           vp__error_new(VP_ERR_SHAPE, where,
                                         "%s: the result would be too large", name));
-    if (e->steps + 1 > VP__SEGMENT_STEPS) {
+    if (e->terms + 1 > VP__SEGMENT_TERMS) {
         vp__materialise(e);
         if (e->kind == VP__EXPR_POISON) return e;
     }
@@ -319,7 +194,8 @@ static vp__error *refuse_types(int op, int nargs, vp__expr **args, const char *w
                        : i + 1 == nargs ? " and "
                                         : ", ",
                        vp__dtype[args[i]->dtype].name);
-    return vp__error_new(VP_ERR_TYPE, where, "%s does not take %s", op_name(op), text);
+    return vp__error_new(VP_ERR_TYPE, where, "%s does not take %s", vp__op_name(op),
+                         text);
 }
 
 /* What vp__op_types said of one or two strong operands that are to have one working type:
@@ -355,14 +231,14 @@ static vp__error *broadcast_args(vp__expr *e, int nargs, vp__expr **args) {
         const vp__expr *other = args[i > 0 ? i - 1 : 0];
         return vp__error_new(
             VP_ERR_SHAPE, e->where, "%s: shapes %s and %s do not broadcast together",
-            op_name(e->op), vp__shape_text(a, sizeof a, other->ndim, other->dims),
+            vp__op_name(e->op), vp__shape_text(a, sizeof a, other->ndim, other->dims),
             vp__shape_text(b, sizeof b, args[i]->ndim, args[i]->dims));
     }
     memcpy(e->dims, dims, (size_t)n * sizeof(int64_t));
     e->count = vp__shape_count(n, dims, 16);
     if (e->count < 0)
         return vp__error_new(VP_ERR_SHAPE, e->where, "%s: the result would be too large",
-                             op_name(e->op));
+                             vp__op_name(e->op));
     return NULL;
 }
 
@@ -391,13 +267,13 @@ static bool copy_shape(vp__expr *e, int nargs, vp__expr **args) {
 /* Closes the largest arguments until the new segment keeps within its limits. */
 static void make_room(int nargs, vp__expr **args) {
     for (;;) {
-        int steps = 2 * nargs + 1, leaves = 0, largest = 0;
+        int terms = 2 * nargs + 1, leaves = 0, largest = 0;
         for (int i = 0; i < nargs; i++) {
-            steps += args[i]->steps;
+            terms += args[i]->terms;
             leaves += args[i]->leaves;
-            if (args[i]->steps > args[largest]->steps) largest = i;
+            if (args[i]->terms > args[largest]->terms) largest = i;
         }
-        if (steps <= VP__SEGMENT_STEPS && leaves <= VP__SEGMENT_LEAVES) return;
+        if (terms <= VP__SEGMENT_TERMS && leaves <= VP__SEGMENT_LEAVES) return;
         vp__materialise(args[largest]);
     }
 }
@@ -411,7 +287,7 @@ static inline vp__expr *build_alike(int op, const char *where, int nargs,
     uint8_t seen =
         atomic_load_explicit(&known_types[op][a->dtype][a->dtype], memory_order_relaxed);
     if ((seen - 1) >> 4 != a->dtype || !is_modest(a)) return NULL;
-    if (a->steps + b->steps + 5 > VP__SEGMENT_STEPS ||
+    if (a->terms + b->terms + 5 > VP__SEGMENT_TERMS ||
         a->leaves + b->leaves > VP__SEGMENT_LEAVES)
         return NULL;
     if (nargs == 2 && (!vp__shape_equal(a->ndim, a->dims, b->ndim, b->dims) ||
@@ -467,7 +343,7 @@ static int compare_with_limit(int op, vp_dtype t, vp__expr *number) {
 }
 
 static vp__expr *with_number(int op, vp__expr *x, vp_operand number, const char *where) {
-    return vp__build_op(op, where, 2, (vp__expr *[]){x, constant(number, where)});
+    return vp__build_op(op, where, 2, (vp__expr *[]){x, vp__build_number(number, where)});
 }
 
 /* Makes comparisons of integers exact, as NumPy's are; returns the one to make instead. */
@@ -496,7 +372,7 @@ static int settle_comparison(int op, vp__expr **args, const char *where) {
         vp__expr *a = with_number(VP__OP_maximum, args[i], vp__in_int(-1), where);
         vp__expr *b =
             with_number(VP__OP_minimum, args[1 - i], vp__in_uint(UINT64_MAX - 1), where);
-        a = vp__build_cast(a, VP_U64, op_name(op), where);
+        a = vp__build_cast(a, VP_U64, vp__op_name(op), where);
         args[i] = with_number(VP__OP_add, a, vp__in_int(1), where);
         args[1 - i] = with_number(VP__OP_add, b, vp__in_int(1), where);
         break;
@@ -545,7 +421,7 @@ vp__expr *vp__build_op(int op, const char *where, int nargs, vp__expr **args) {
     make_room(nargs, args);
     for (int i = 0; i < nargs; i++) {
         if (args[i]->dtype != work[i] || args[i]->kind == VP__EXPR_CONST)
-            args[i] = vp__build_cast(args[i], work[i], op_name(op), where);
+            args[i] = vp__build_cast(args[i], work[i], vp__op_name(op), where);
     }
     poison = vp__first_poison(nargs, args);
     if (poison) return poison;
@@ -697,65 +573,9 @@ static vp__expr *no_op(int op, const char *where, int nargs, vp__expr **args) {
                                     "no such operation of %d operands: %d", nargs, op));
 }
 
-static inline vp_expr issue_op(int op, const char *where, int nargs, vp__expr **args) {
+vp__expr *vp__apply(int op, const char *where, int nargs, vp__expr **args) {
     if ((unsigned)op >= VP__NOPS || vp__ops[op].arity != nargs || vp__ops[op].reduces)
-        return vp__give(no_op(op, where, nargs, args));
+        return no_op(op, where, nargs, args);
     vp__expr *e = build_alike(op, where, nargs, args);
-    return give(e ? e : vp__build_op(op, where, nargs, args));
-}
-
-/* The transform that an operand is, taken from its owner; or NULL. */
-static vp__expr *take_transform(vp_operand x) {
-    if (x.kind != VP__IN_EXPR) return NULL;
-    const vp_expr handle = vp__bits_expr(x.bits);
-    vp__expr *e = vp__expr_find(handle.slot, handle.generation);
-    if (!e || e->kind != VP__EXPR_FFT) return NULL;
-    vp__expr_unlink(e);
-    return e;
-}
-
-/* Open even with VP_SYNC=1: like any C number it has no type of its own yet. */
-vp_expr vp__complex(double real, double imag) {
-    VP__CALL;
-    const char *where = "a complex number";
-    vp__expr *e = constant(vp__in_float(real), where);
-    if (e->generation) {
-        e->dtype = VP_C128;
-        e->value.f64[1] = imag;
-    }
-    return give_open(e);
-}
-
-vp_expr vp__op1(int op, const char *where, vp_operand a) {
-    VP__CALL;
-    vp__expr *transform = op == VP__OP_abs ? take_transform(a) : NULL;
-    if (transform) {
-        vp__transform(transform, true);
-        return give(transform);
-    }
-    vp__expr *args[1] = {argument(a, where)};
-    return issue_op(op, where, 1, args);
-}
-
-vp_expr vp__op2(int op, const char *where, vp_operand a, vp_operand b) {
-    VP__CALL;
-    vp__expr *args[2] = {argument(a, where), argument(b, where)};
-    return issue_op(op, where, 2, args);
-}
-
-vp_expr vp__op3(int op, const char *where, vp_operand a, vp_operand b, vp_operand c) {
-    VP__CALL;
-    vp__expr *args[3] = {argument(a, where), argument(b, where), argument(c, where)};
-    return issue_op(op, where, 3, args);
-}
-
-vp_expr vp__cast(const char *where, vp_operand x, vp_dtype dtype) {
-    VP__CALL;
-    vp__expr *e = vp__build_cast(vp__operand(x, where), dtype, "cast", where);
-    /* Also where there is nothing to convert, the result is a value and no view. */
-    if (e->kind == VP__EXPR_LEAF && e->buffer) {
-        vp__buffer_release(e->buffer);
-        e->buffer = NULL;
-    }
-    return vp__give(e);
+    return e ? e : vp__build_op(op, where, nargs, args);
 }

@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "api/build.h"
+#include "api/operand.h"
 #include "array/shape.h"
-#include "net/library.h"
+#include "net/runtime.h"
+#include "net/wait.h"
 
 vp_shape_t vp_shape_of(int ndim, const int64_t *dims, bool column_major) {
     vp_shape_t s;
@@ -51,10 +53,13 @@ static vp__error *check(const char *name, vp_dtype t, const vp_shape_t *s,
     return NULL;
 }
 
-static vp_expr generate(const vp__lib_params *p, vp_dtype t, const vp_shape_t *s,
+static vp_expr generate(const vp__generate_params *by, vp_dtype t, const vp_shape_t *s,
                         const char *name, const char *where) {
+    const vp__lib_params p = {.kind = VP__LIB_generate,
+                              .order = s->column_major ? VP__ORDER_F : VP__ORDER_C,
+                              .generate = *by};
     vp__value v;
-    vp__library_issue(p, t, 0, NULL, s->ndim, s->dims, name, where, &v);
+    vp__library_issue(&p, t, 0, NULL, s->ndim, s->dims, name, where, &v);
     return vp__give(vp__value_expr(&v, where));
 }
 
@@ -76,11 +81,9 @@ static vp_expr fill(const char *name, const char *where, vp_dtype dtype,
     vp__expr *spread = vp__expr_leaf(e->storage, NULL, dtype, e->offset, shape->ndim,
                                      shape->dims, strides, false, where);
     vp__expr_free(e);
-    vp__lib_params p = {.kind = VP__LIB_COPY,
-                        .order = shape->column_major ? VP__ORDER_F : VP__ORDER_C};
-    vp__value v;
-    vp__library_issue(&p, dtype, 1, &spread, shape->ndim, shape->dims, name, where, &v);
-    return vp__give(vp__value_expr(&v, where));
+    const vp__lib_params p = {.kind = VP__LIB_copy,
+                              .order = shape->column_major ? VP__ORDER_F : VP__ORDER_C};
+    return vp__give(vp__build_library(&p, dtype, 1, &spread, shape->ndim, name, where));
 }
 
 vp_expr vp__full(const char *where, vp_dtype dtype, vp_shape_t shape, vp_operand value) {
@@ -225,9 +228,9 @@ static bool holds_integers(vp_dtype t) {
 }
 
 /* start, start + step, …: in integers where these, or integers alone, say it exactly. */
-static vp__lib_params progression(vp_dtype t, vp_operand start, vp_operand step) {
+static vp__generate_params progression(vp_dtype t, vp_operand start, vp_operand step) {
     const double first = real_of(start), by = real_of(step);
-    vp__lib_params p = {.kind = VP__LIB_GENERATE, .start = first, .step = by};
+    vp__generate_params p = {.start = first, .step = by};
     if (is_integer(start) && is_integer(step) && holds_integers(t)) {
         p.in_integers = true;
         p.istart = (int64_t)start.bits; /* of uint64, what it is modulo 2^64 */
@@ -311,7 +314,7 @@ vp_expr vp__arange(const char *where, vp_dtype dtype, vp_operand start, vp_opera
     if (!error) error = check("arange", dtype, &s, where);
     if (!error) error = check_range(dtype, s.dims[0], start, step, where);
     if (error) return vp__give_error(error, where);
-    vp__lib_params p = progression(dtype, start, step);
+    const vp__generate_params p = progression(dtype, start, step);
     return generate(&p, dtype, &s, "arange", where);
 }
 
@@ -323,12 +326,12 @@ vp_expr vp__linspace(const char *where, vp_dtype dtype, double start, double sto
     if (dtype == VP_AUTO) dtype = VP_F64;
     vp__error *error = check("linspace", dtype, &s, where);
     if (error) return vp__give_error(error, where);
-    vp__lib_params p = {.kind = VP__LIB_GENERATE,
-                        .start = start,
-                        .step = count > 1 ? (stop - start) / (double)(count - 1) : 0,
-                        .ends = count > 1,
-                        .floors = holds_integers(dtype),
-                        .stop = stop};
+    const vp__generate_params p = {
+        .start = start,
+        .step = count > 1 ? (stop - start) / (double)(count - 1) : 0,
+        .ends = count > 1,
+        .floors = holds_integers(dtype),
+        .stop = stop};
     return generate(&p, dtype, &s, "linspace", where);
 }
 
@@ -340,7 +343,7 @@ vp_expr vp__eye(const char *where, vp_dtype dtype, int64_t rows, int64_t columns
     vp_shape_t s = vp_shape_of(2, dims, false);
     vp__error *error = check("eye", dtype, &s, where);
     if (error) return vp__give_error(error, where);
-    vp__lib_params p = {.kind = VP__LIB_GENERATE, .eye = true, .diagonal = k};
+    const vp__generate_params p = {.eye = true, .diagonal = k};
     return generate(&p, dtype, &s, "eye", where);
 }
 
@@ -350,7 +353,6 @@ vp_expr vp__counter(const char *where, vp_dtype dtype, vp_shape_t shape, vp_oper
     vp__net_init();
     vp__error *error = check("counter", dtype, &shape, where);
     if (error) return vp__give_error(error, where);
-    vp__lib_params p = progression(dtype, start, step);
-    p.order = shape.column_major ? VP__ORDER_F : VP__ORDER_C;
+    const vp__generate_params p = progression(dtype, start, step);
     return generate(&p, dtype, &shape, "counter", where);
 }

@@ -7,6 +7,7 @@
 
 #include "array/pool.h"
 #include "array/shape.h"
+#include "net/runtime.h"
 
 /* The table grows by chunks that never move, so a handle can be looked up without a lock.
  * Free records are kept per thread; a thread that ends gives its own back. */
@@ -309,7 +310,7 @@ vp__error *vp__name_stale(vp_array a, const char *where) {
                          "this array was dropped, or its scope has ended");
 }
 
-vp_scope vp__begin(const char *where) {
+vp_scope vp__scope_begin(const char *where) {
     thread_names *t = my_names();
     if (!t || t->depth == 255) {
         report(t ? vp__error_new(VP_ERR_VALUE, where,
@@ -324,8 +325,7 @@ vp_scope vp__begin(const char *where) {
     return (vp_scope){t->depth, t->scopes};
 }
 
-void vp__end(const char *where, vp_scope scope) {
-    VP__CALL;
+void vp__scope_end(const char *where, vp_scope scope) {
     thread_names *t = my_names();
     if (!t || scope.depth == 0 || scope.depth > t->depth ||
         t->generation[scope.depth] != scope.generation) {
@@ -341,8 +341,7 @@ void vp__end(const char *where, vp_scope scope) {
     while (t->count > start) vp__name_free(t->names[--t->count]);
 }
 
-vp_array vp__keep(const char *where, vp_array a) {
-    VP__CALL;
+vp_array vp__name_keep(const char *where, vp_array a) {
     thread_names *t = my_names();
     vp__name *n = vp__name_lock(a);
     if (!n) {

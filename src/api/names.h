@@ -7,8 +7,8 @@
 #ifndef VP_API_NAMES_H
 #define VP_API_NAMES_H
 
-#include "net/fork.h"
-#include "net/net.h"
+#include "issue/value.h"
+#include "net/call.h"
 
 enum { VP__NAME_AXES = 4 };
 
@@ -43,6 +43,12 @@ void vp__name_refresh(vp__name *n);
 void vp__name_bind(vp__name *n, vp__value *v);
 
 bool vp__name_free(vp_array a);
+
+/* What vp_begin, vp_end and vp_keep do; how many scopes are open. */
+vp_scope vp__scope_begin(const char *where);
+void vp__scope_end(const char *where, vp_scope scope);
+vp_array vp__name_keep(const char *where, vp_array a);
+uint32_t vp__scope_depth(void);
 
 /* The error for a handle that vp__name_lock refused. */
 vp__error *vp__name_stale(vp_array a, const char *where);

@@ -7,9 +7,12 @@
 #include <string.h>
 
 #include "api/build.h"
+#include "api/operand.h"
 #include "array/pool.h"
 #include "array/shape.h"
 #include "lib/lib.h"
+#include "net/runtime.h"
+#include "net/wait.h"
 #include "ops/kernels.h"
 
 static vp_status report(vp__error *e) {

@@ -7,8 +7,9 @@
 #include "array/dtype.h"
 #include "array/pool.h"
 #include "base/error.h"
-#include "net/net.h"
-#include "net/recipe.h"
+#include "issue/recipe.h"
+#include "net/node.h"
+#include "net/runtime.h"
 
 const char *vp_dtype_name(vp_dtype t) {
     return vp__dtype_is_valid(t) ? vp__dtype[t].name : "not an element type";
@@ -33,6 +34,7 @@ void vp_get_stats(vp_stats *out) {
         out->issued += get(&c->issued);
         out->inlined += get(&c->inlined);
         out->bundled += get(&c->bundled);
+        out->replayed += get(&c->replayed);
         out->executed += get(&c->executed);
         out->pieces += get(&c->pieces);
         out->split += get(&c->split);

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "api/build.h"
+#include "api/operand.h"
 #include "array/shape.h"
 #include "array/viewop.h"
-#include "net/library.h"
 
 /* A leaf like e with another addressing; frees e. Keeps the buffer, so that it can still be
  * named as a view. */
@@ -23,15 +23,9 @@ static vp__expr *readdress(vp__expr *e, int64_t offset, int ndim, const int64_t 
 
 /* The elements copied into C or column order. */
 static vp__expr *copy_leaf(vp__expr *e, bool column_major, const char *where) {
-    vp__lib_params p = {.kind = VP__LIB_COPY,
-                        .order = column_major ? VP__ORDER_F : VP__ORDER_C};
-    int64_t dims[VP__MAXDIM];
-    int ndim = e->ndim;
-    vp_dtype t = (vp_dtype)e->dtype;
-    memcpy(dims, e->dims, (size_t)ndim * sizeof(int64_t));
-    vp__value v;
-    vp__library_issue(&p, t, 1, &e, ndim, dims, "copy", where, &v);
-    return vp__value_expr(&v, where);
+    const vp__lib_params p = {.kind = VP__LIB_copy,
+                              .order = column_major ? VP__ORDER_F : VP__ORDER_C};
+    return vp__build_library(&p, (vp_dtype)e->dtype, 1, &e, e->ndim, "copy", where);
 }
 
 /* A view operation on an expression, which is consumed. */
@@ -46,10 +40,8 @@ static vp__expr *view_expr(vp__expr *e, const vp__viewop *op, const char *where)
     bool named = e->kind == VP__EXPR_VIEW || e->buffer;
     if (e->late && ndim >= 0 && named) return vp__expr_view(e, op, ndim, where);
     if (e->late && ndim >= 0) {
-        vp__lib_params p = {.kind = VP__LIB_VIEW, .view = op};
-        vp__value v;
-        vp__library_issue(&p, (vp_dtype)e->dtype, 1, &e, ndim, NULL, name, where, &v);
-        return vp__value_expr(&v, where);
+        const vp__lib_params p = {.kind = VP__LIB_view, .view = op};
+        return vp__build_library(&p, (vp_dtype)e->dtype, 1, &e, ndim, name, where);
     }
     e = vp__as_sized_leaf(e);
     if (e->kind != VP__EXPR_LEAF) return e;
@@ -241,7 +233,7 @@ vp_expr vp__repeat(const char *where, vp_operand x, int64_t count, int axis) {
     return vp__give(repeat_leaf(e, before, after, "repeat", where));
 }
 
-enum { MOST_JOINED = 16 };
+enum { MOST_JOINED = VP__LIBRARY_OPERANDS };
 
 /* What keeps two arrays from being joined whatever the axis; along a new one, all their dims
  * must be the same. */
@@ -276,14 +268,12 @@ vp_expr vp__concatenate(const char *where, int axis, int count, const vp_operand
     vp__expr *poison = vp__first_poison(count, in);
     if (poison) return vp__give(poison);
     vp_dtype types[MOST_JOINED];
-    bool late = false;
     vp__error *error = NULL;
     for (int i = 0; i < count; i++) types[i] = (vp_dtype)in[i]->dtype;
     const vp_dtype t = vp__common_type(count, types);
     for (int i = 0; i < count; i++) {
         in[i] = vp__as_leaf(vp__build_cast(in[i], t, name, where));
         if (!error) error = check_joined(in[0], in[i], stack, name, where);
-        late |= in[i]->late;
     }
     for (int i = 0; i < count && stack && !error; i++)
         in[i] = expand_expr(in[i], axis, name, where);
@@ -292,29 +282,10 @@ vp_expr vp__concatenate(const char *where, int axis, int count, const vp_operand
         vp__error_release(error);
         return vp__give(poison);
     }
-    int64_t dims[VP__MAXDIM];
-    int ndim = in[0]->ndim;
+    const int ndim = in[0]->ndim;
     if (!error) error = vp__axis_check(&axis, ndim, name, where);
-    for (int i = 0; i < count && !error && !late; i++) {
-        if (i == 0)
-            memcpy(dims, in[0]->dims, (size_t)ndim * sizeof(int64_t));
-        else if (__builtin_add_overflow(dims[axis], in[i]->dims[axis], &dims[axis]))
-            error = vp__error_new(VP_ERR_SHAPE, where,
-                                  "%s: the result would be too large", name);
-        for (int k = 0; k < ndim && !error; k++) {
-            if (k == axis || in[i]->dims[k] == dims[k]) continue;
-            char a[200], b[200];
-            error = vp__error_new(
-                VP_ERR_SHAPE, where,
-                "%s: shapes %s and %s differ in axis %d, only axis %d may differ", name,
-                vp__shape_text(a, sizeof a, ndim, in[0]->dims),
-                vp__shape_text(b, sizeof b, ndim, in[i]->dims), k, axis);
-        }
-    }
     if (error) return vp__give(vp__refuse(count, in, where, error));
-    vp__lib_params p = {
-        .kind = VP__LIB_CONCATENATE, .axis = axis, .order = VP__ORDER_KEEP};
-    vp__value v;
-    vp__library_issue(&p, t, count, in, ndim, late ? NULL : dims, name, where, &v);
-    return vp__give(vp__value_expr(&v, where));
+    const vp__lib_params p = {
+        .kind = VP__LIB_concatenate, .order = VP__ORDER_KEEP, .axis = axis};
+    return vp__give(vp__build_library(&p, t, count, in, ndim, name, where));
 }

@@ -7,19 +7,21 @@
 #include <string.h>
 
 #include "api/build.h"
+#include "api/operand.h"
 #include "array/shape.h"
-#include "net/library.h"
+#include "issue/put.h"
+#include "net/wait.h"
 
 /* A selection worked out against a shape. */
 typedef struct {
-    vp__layout layout; /* after everything but the index arrays */
-    vp__lib_params p;  /* nitems > 0: advanced */
+    vp__layout layout;  /* after everything but the index arrays */
+    vp__index_params p; /* with items: advanced */
     vp__expr *item[VP__FANCY_ITEMS];
 } selection;
 
 static void free_items(selection *s) {
-    for (int i = 0; i < s->p.nitems; i++) vp__expr_free(s->item[i]);
-    s->p.nitems = 0;
+    for (int i = 0; i < s->p.count; i++) vp__expr_free(s->item[i]);
+    s->p.count = 0;
 }
 
 static bool is_bare_mask(const vp__expr *array) {
@@ -74,18 +76,17 @@ static vp__expr *as_positions(vp__expr *array, const char *name, const char *whe
 /* Turns an index array into what gathers take: int64, or positions for a mask. */
 static void add_item(selection *s, vp__expr *array, int axis, const int64_t *dims,
                      const char *name, const char *where) {
-    int k = s->p.nitems++;
-    s->p.item_axis[k] = axis;
-    s->p.item_mask[k] = array->dtype == VP_BOOL ? array->ndim : 0;
+    int k = s->p.count++;
+    s->p.axis[k] = axis;
+    s->p.mask[k] = array->dtype == VP_BOOL ? array->ndim : 0;
     if (array->dtype != VP_BOOL) {
         s->item[k] = as_positions(array, name, where);
         return;
     }
-    vp__lib_params p = {.kind = VP__LIB_NONZERO, .nfit = array->ndim, .selects = name};
-    memcpy(p.fit, dims, (size_t)array->ndim * sizeof(int64_t));
-    vp__value v;
-    vp__library_issue(&p, VP_I64, 1, &array, 2, NULL, "mask", where, &v);
-    s->item[k] = vp__value_expr(&v, where);
+    vp__lib_params p = {.kind = VP__LIB_nonzero,
+                        .find = {.ndim = array->ndim, .selects = name}};
+    memcpy(p.find.dims, dims, (size_t)array->ndim * sizeof(int64_t));
+    s->item[k] = vp__build_library(&p, VP_I64, 1, &array, 2, "mask", where);
 }
 
 static void plain_items(const vp_index *index, vp__viewop *op) {
@@ -144,7 +145,7 @@ static vp__error *select_from(selection *s, const vp_index *index, vp__expr **ar
             continue;
         }
         if (item->kind == VP__SEL_ARRAY) {
-            if (s->p.nitems == VP__FANCY_ITEMS)
+            if (s->p.count == VP__FANCY_ITEMS)
                 return vp__error_new(VP_ERR_INDEX, where, "%s: more than %d index arrays",
                                      name, VP__FANCY_ITEMS);
             static const int64_t one = 1;
@@ -212,42 +213,25 @@ static void free_arrays(int64_t count, vp__expr **array) {
 static vp__expr *gather(vp__expr *base, selection *s, const char *name,
                         const char *where) {
     vp__expr *in[1 + VP__FANCY_ITEMS] = {base};
-    int item_ndim[VP__FANCY_ITEMS], count = s->p.nitems, index_ndim = 0, selected = 0;
-    const int64_t *item_dims[VP__FANCY_ITEMS];
-    bool late = false;
+    const vp__lib_params p = {
+        .kind = VP__LIB_gather, .order = VP__ORDER_KEEP, .index = s->p};
+    const int count = s->p.count;
+    int index_ndim = 0, selected = 0;
     for (int i = 0; i < count; i++) {
         in[i + 1] = s->item[i];
-        late |= in[i + 1]->late;
-        item_ndim[i] = in[i + 1]->ndim;
-        item_dims[i] = in[i + 1]->dims;
-        int own = s->p.item_mask[i] ? 1 : item_ndim[i];
+        const int mask = s->p.mask[i], own = mask ? 1 : s->item[i]->ndim;
         if (own > index_ndim) index_ndim = own;
-        selected += s->p.item_mask[i] ? s->p.item_mask[i] : 1;
+        selected += mask ? mask : 1;
     }
-    s->p.nitems = 0; /* the items are in[] now */
+    s->p.count = 0; /* the items are in[] now */
     vp__expr *poison = vp__first_poison(count + 1, in);
     if (poison) return poison;
-    vp__lib_params p = s->p;
-    p.kind = VP__LIB_GATHER;
-    p.nitems = count;
-    p.order = VP__ORDER_KEEP;
-    int64_t dims[2 * VP__MAXDIM];
-    int ndim = base->ndim - selected + index_ndim;
-    vp__error *error = NULL;
+    const int ndim = base->ndim - selected + index_ndim;
     if (ndim > VP__MAXDIM)
-        error = vp__error_new(VP_ERR_SHAPE, where, "%s: the result would have %d axes",
-                              name, ndim);
-    if (!error && !late)
-        error = vp__gather_dims(&p, base->ndim, base->dims, item_ndim, item_dims, name,
-                                where, &ndim, dims);
-    if (!error && !late && vp__shape_count(ndim, dims, vp__dtype[base->dtype].size) < 0)
-        error =
-            vp__error_new(VP_ERR_SHAPE, where, "%s: the result would be too large", name);
-    if (error) return vp__refuse(count + 1, in, where, error);
-    vp__value v;
-    vp__library_issue(&p, (vp_dtype)base->dtype, count + 1, in, ndim, late ? NULL : dims,
-                      name, where, &v);
-    return vp__value_expr(&v, where);
+        return vp__refuse(count + 1, in, where,
+                          vp__error_new(VP_ERR_SHAPE, where,
+                                        "%s: the result would have %d axes", name, ndim));
+    return vp__build_library(&p, (vp_dtype)base->dtype, count + 1, in, ndim, name, where);
 }
 
 /* Whether a selection needs no index arrays, and nothing is wrong with its items. */
@@ -261,12 +245,23 @@ static bool is_plain(const vp_index *index) {
 }
 
 vp_expr vp__get(const char *where, vp_operand x, vp_index at) {
-    VP__CALL;
+    VP__CALL_ON_TRACK;
+    vp_expr known;
+    vp__track *t = vp__track_of_thread();
+    if (t && vp__track_get(t, where, x, &at, &known)) return known;
     const vp_index *index = &at;
     const bool plain = is_plain(index), named = x.kind == VP__IN_ARRAY;
     vp__expr *e = plain && named ? vp__array_part(vp__bits_array(x.bits), index, where)
                                  : vp__operand_view(x, where);
-    if (plain && named && !e->late) return vp__give(e);
+    t = vp__track_recording();
+    if (plain && named && !e->late) {
+        if (t) {
+            vp__track_note_get(t, where, x, index, e);
+            vp__track_noted(t, e);
+        }
+        return vp__give(e);
+    }
+    if (t) vp__track_leave(t);
     if (e->kind != VP__EXPR_VIEW) e = vp__as_leaf(e);
     vp__expr *array[VP__SELECTED] = {NULL};
     vp__error *error = resolve_arrays(index, array, "get", where);
@@ -285,7 +280,7 @@ vp_expr vp__get(const char *where, vp_operand x, vp_index at) {
         free_arrays(index->count, array);
         return vp__give(e);
     }
-    selection s = {.p.nitems = 0};
+    selection s = {.p.count = 0};
     vp__layout from = {.ndim = e->ndim, .offset = e->offset};
     memcpy(from.dims, e->dims, (size_t)e->ndim * sizeof(int64_t));
     memcpy(from.strides, e->strides, (size_t)e->ndim * sizeof(int64_t));
@@ -315,24 +310,23 @@ vp_expr vp__take(const char *where, vp_operand x, vp_operand positions, int axis
         error = vp__error_new(VP_ERR_TYPE, where, "take: positions cannot be %s",
                               vp__dtype[in[1]->dtype].name);
     if (error) return vp__give(vp__refuse(2, in, where, error));
-    selection s = {.p.nitems = 1};
+    selection s = {.p.count = 1};
     s.item[0] = as_positions(in[1], "take", where);
-    s.p.item_axis[0] = axis;
+    s.p.axis[0] = axis;
     s.p.at = axis;
     return vp__give(gather(in[0], &s, "take", where));
 }
 
 vp_expr vp__find(const char *where, vp_operand x, bool flat) {
     VP__CALL;
-    const char *name = flat ? "find" : "nonzero";
+    const vp__lib_params p = {.kind = flat ? VP__LIB_find : VP__LIB_nonzero};
+    const char *name = vp__lib_rows[p.kind].name;
+    vp_dtype work, result;
     vp__expr *e = vp__operand(x, where);
     if (e->kind == VP__EXPR_POISON) return vp__give(e);
-    e = vp__as_leaf(vp__build_cast(e, VP_BOOL, name, where));
-    if (e->kind == VP__EXPR_POISON) return vp__give(e);
-    vp__lib_params p = {.kind = flat ? VP__LIB_FIND : VP__LIB_NONZERO};
-    vp__value v;
-    vp__library_issue(&p, VP_I64, 1, &e, flat ? 1 : 2, NULL, name, where, &v);
-    return vp__give(vp__value_expr(&v, where));
+    vp__lib_types(p.kind, (vp_dtype)e->dtype, &work, &result);
+    e = vp__as_leaf(vp__build_cast(e, work, name, where));
+    return vp__give(vp__build_library(&p, result, 1, &e, flat ? 1 : 2, name, where));
 }
 
 /* --- writing ------------------------------------------------------------------------------- */
@@ -466,7 +460,7 @@ static vp__error *put_by_arrays(const char *where, vp__buffer *buffer, vp_dtype 
                                 const vp__layout *whole, const vp_index *index,
                                 vp__expr **array, vp__error *error, vp__expr *value) {
     const int size = vp__dtype[dtype].size;
-    selection s = {.p.nitems = 0};
+    selection s = {.p.count = 0};
     if (!error) error = select_from(&s, index, array, whole, size, "put", where);
     vp__error *refused = error ? NULL : check_writable(&s.layout, where);
     if (refused) {
@@ -474,7 +468,7 @@ static vp__error *put_by_arrays(const char *where, vp__buffer *buffer, vp_dtype 
         vp__expr_free(value);
         return refused;
     }
-    const bool scatters = !error && s.p.nitems > 0;
+    const bool scatters = !error && s.p.count > 0;
     if (!error && scatters)
         value = vp__build_cast(value, dtype, "put", where);
     else if (!error)
@@ -489,19 +483,19 @@ static vp__error *put_by_arrays(const char *where, vp__buffer *buffer, vp_dtype 
         s.layout.strides, whole};
     if (!scatters) return vp__put(&t, value, where);
     vp__expr *in[1 + VP__FANCY_ITEMS];
-    int count = s.p.nitems;
+    int count = s.p.count;
     memcpy(in, s.item, (size_t)count * sizeof in[0]);
     in[count] = value;
-    s.p.kind = VP__LIB_SCATTER;
+    const vp__lib_params p = {.kind = VP__LIB_scatter, .index = s.p};
     vp__region region =
         vp__region_of(whole->offset, whole->ndim, whole->dims, whole->strides, size);
-    return vp__library_put(&s.p, &t, &region, count + 1, in, where);
+    return vp__library_put(&p, &t, &region, count + 1, in, where);
 }
 
 /* Writes a part that integers, ranges and whole axes select. */
-static vp__error *put_plain(const char *where, vp__buffer *buffer, vp_dtype dtype,
-                            const vp__layout *whole, const vp_index *index,
-                            vp__expr *value) {
+static vp__error *put_plain(const char *where, vp_array a, vp__buffer *buffer,
+                            vp_dtype dtype, const vp__layout *whole,
+                            const vp_index *index, vp_operand x, vp__expr *value) {
     vp__layout l;
     const vp__layout *written = &l;
     vp__error *error = vp__select_apply(index->item, (int)index->count, whole->ndim,
@@ -521,17 +515,24 @@ static vp__error *put_plain(const char *where, vp__buffer *buffer, vp_dtype dtyp
     vp__target t = {
         buffer,           dtype, written->ndim, written->offset, written->dims,
         written->strides, whole};
-    return vp__put(&t, value, where);
+    vp__track *track = vp__track_recording();
+    if (track) vp__track_note_put(track, where, a, index, whole, &t, x, value);
+    error = vp__put(&t, value, where);
+    vp__track_end_put(vp__core_self(), &t);
+    return error;
 }
 
 void vp__put_at(const char *where, vp_array a, vp_index at, vp_operand x) {
-    VP__CALL;
+    VP__CALL_ON_TRACK;
     const vp_index *index = &at;
+    vp__track *t = vp__track_of_thread();
+    if (t && vp__track_put(t, where, a, index, x)) return;
     vp__expr *value = vp__operand(x, where);
     const bool plain = is_plain(index);
     vp__expr *array[VP__SELECTED];
     vp__error *error = NULL;
     if (!plain) {
+        if (vp__track_mine) vp__track_forget(vp__track_mine);
         memset(array, 0, sizeof array);
         error = resolve_arrays(index, array, "put", where);
     }
@@ -547,7 +548,7 @@ void vp__put_at(const char *where, vp_array a, vp_index at, vp_operand x) {
         return;
     }
     if (plain) {
-        error = put_plain(where, buffer, dtype, &whole, index, value);
+        error = put_plain(where, a, buffer, dtype, &whole, index, x, value);
     } else {
         error = put_by_arrays(where, buffer, dtype, &whole, index, array, error, value);
         free_arrays(index->count, array);

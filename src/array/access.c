@@ -236,7 +236,7 @@ static vp__group *enter(vp__log *log, bool write, bool may_leave,
     }
     prune(log);
     vp__group *newest = log->newest;
-    /* One that may leave is no barrier: what it stands for would be forgotten. */
+    /* An access that may leave is no barrier: the accesses it stands for would be forgotten. */
     bool full = live(log) >= MAX_LIVE && !may_leave;
     bool join = newest && newest->open && !conflicts(newest, write, region);
     /* Reads and writes share a group only when there are too many groups. */
@@ -253,7 +253,7 @@ static vp__group *enter(vp__log *log, bool write, bool may_leave,
         return NULL;
     }
     vp__region hull = *region;
-    /* Whoever waits for a group that waits for all before it need not wait for these. */
+    /* A group that waits for all groups before it (`last`) need alone be waited for. */
     bool last = true, implied = false;
     for (vp__group *old = newest, *older; old && (barrier || !implied); old = older) {
         older = old->older;
@@ -337,7 +337,8 @@ vp__group *vp__log_try(vp__log *log, bool write, const vp__region *region) {
 }
 
 bool vp__log_conflicts(vp__log *log, bool write, const vp__region *region) {
-    /* Who has to wait will be entered, which prunes; so only the others do that here. */
+    /* A caller that has to wait enters its access, and entering prunes; so the log is pruned here
+     * only when there is nothing to wait for. */
     bool stale = false;
     for (vp__group *g = log->newest; g; g = g->older) {
         if (is_idle(g) || is_done(g))
@@ -349,8 +350,8 @@ bool vp__log_conflicts(vp__log *log, bool write, const vp__region *region) {
     return false;
 }
 
-int vp__log_gates(vp__log *log, bool write, const vp__region *region, vp__group **list,
-                  int most) {
+int vp__log_blockers(vp__log *log, bool write, const vp__region *region, vp__group **list,
+                     int most) {
     int n = 0;
     for (vp__group *g = log->newest; g; g = g->older)
         if (!is_idle(g) && !is_done(g) && conflicts(g, write, region)) {
@@ -366,15 +367,15 @@ static bool is_alone(vp__group *g) {
 }
 
 bool vp__log_extend(vp__log *log, vp__group *g, bool write, const vp__region *region,
-                    vp__group *const *gates, int ngates) {
+                    vp__group *const *blockers, int nblockers) {
     /* Nobody waits for an open group and no later access is listed: the new region is the
      * last in the program's order. */
     if (!g->open || (conflicts(g, write, region) && !is_alone(g))) return false;
     for (vp__group *old = g->older; old; old = old->older) {
         if (!conflicts(old, write, region) || is_done(old)) continue;
         int k = 0;
-        while (k < ngates && gates[k] != old) k++;
-        if (k == ngates) return false;
+        while (k < nblockers && blockers[k] != old) k++;
+        if (k == nblockers) return false;
     }
     vp__region_add(write ? &g->writes : &g->reads, region);
     log->sequence++;

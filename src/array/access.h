@@ -9,7 +9,7 @@
  *
  * What must stay true:
  *  - An access waits only for groups entered before it, so waiting is acyclic. A group that
- *    somebody waits for is sealed: a later access that joined it could depend on the waiter.
+ *    an access waits for is sealed: a later access that joined it could depend on the waiter.
  *  - Entering happens under the storage's lock, finishing needs none: `pending` counts
  *    unfinished members plus one while the group is open, waiters hang on a Treiber stack
  *    (R. K. Treiber, "Systems programming: coping with parallelism", 1986) that the one who
@@ -23,12 +23,12 @@
 
 #include "array/region.h"
 
-/* One thing waiting for one signal. `what` is the waiter's own code for the signal. */
+/* A waiter: `who` waits for one signal; `what` is its own code for the signal. */
 typedef struct vp__waiter {
     struct vp__waiter *next;
     void *who;
     int what;
-    bool embedded; /* lives in whoever waits, not freed alone */
+    bool embedded; /* lives in the record of who waits, not freed alone */
 } vp__waiter;
 
 vp__waiter *vp__waiter_new(void *who, int what);
@@ -68,18 +68,18 @@ typedef struct {
 /* Enters an access. For each group it must wait for, a waiter (who, what) is attached and
  * counted in *waits; the count may be signalled before this returns. Returns the group to
  * finish when the access is over, or NULL without memory (nothing entered).
- * Whoever reads one storage in several places enters them as one: of two accesses the second
- * might have to wait for the group that the first has joined. */
+ * A node that reads several regions of one storage enters them as one access: of two accesses
+ * the second might have to wait for the group that the first has joined. */
 vp__group *vp__log_enter(vp__log *log, bool write, const vp__region *region, void *who,
                          int what, int *waits);
 
-/* The same; `own`, unless NULL, is memory of whoever waits for the first waiter, to be left
- * alone until that has been signalled. */
+/* As vp__log_enter; `own`, unless NULL, is memory of the caller that the first waiter is put
+ * into, to be left alone until that has been signalled. */
 vp__group *vp__log_enter_own(vp__log *log, bool write, const vp__region *region,
                              void *who, int what, vp__waiter *own, int *waits);
 
-/* Enters a read that may be over before what it waits for is: in the child after a fork there
- * is nobody to read. Nobody relies on it, then: it stands for no others. */
+/* Enters a read that may be over before what it waits for is: in the child after a fork the
+ * thread that read is gone. So no later access relies on this read: it is never a barrier. */
 vp__group *vp__log_observe(vp__log *log, const vp__region *region, void *who, int what,
                            int *waits);
 
@@ -88,14 +88,15 @@ vp__group *vp__log_try(vp__log *log, bool write, const vp__region *region);
 
 /* The groups an access would have to wait for now: lists at most `most` of them, and returns
  * how many there are. */
-int vp__log_gates(vp__log *log, bool write, const vp__region *region, vp__group **list,
-                  int most);
+int vp__log_blockers(vp__log *log, bool write, const vp__region *region, vp__group **list,
+                     int most);
 
 /* Widens an unfinished access, which is in group g, by a region, as if that had been entered
- * on its own. False, and nothing done, when others may not take it for the same access any
- * more, or it would have to wait for anything but the `gates` it waits for already. */
+ * on its own. False, and nothing done, when its group is sealed, when the region conflicts with
+ * other members of it, or when it would have to wait for any group but the `blockers` that the
+ * access waits for already. */
 bool vp__log_extend(vp__log *log, vp__group *g, bool write, const vp__region *region,
-                    vp__group *const *gates, int ngates);
+                    vp__group *const *blockers, int nblockers);
 
 /* Whether an access would have to wait now. */
 bool vp__log_conflicts(vp__log *log, bool write, const vp__region *region);

@@ -108,7 +108,7 @@ void vp__map_lend(int64_t bytes) {
     int64_t length = recent_peak();
     if (length < KEEP_ALWAYS) length = KEEP_ALWAYS;
     if (traffic < length * EPOCH_FACTOR) return;
-    /* One of the threads that come here at once ends the epoch. */
+    /* Of the threads that come here at once, one ends the epoch. */
     if (atomic_compare_exchange_strong_explicit(
             &epoch_traffic, &traffic, 0, memory_order_relaxed, memory_order_relaxed)) {
         atomic_store_explicit(&last_peak, get(&epoch_peak), memory_order_relaxed);

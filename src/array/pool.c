@@ -161,19 +161,13 @@ static void after_fork(void) {
 }
 
 /* The child has one thread; what the caches of the others held is shared again. A thread
- * may have been between two steps when the process was copied, so the bins are believed
- * and the sum is made anew. */
+ * may have been between two steps when the process was copied, so the bins are believed;
+ * what a cache said of their bytes goes with it. */
 static void after_fork_in_child(void) {
     after_fork();
     for (cache *c = caches, *next; c; c = next) {
         next = c->next;
-        if (c == own) continue;
-        int64_t bytes = 0;
-        for (unsigned k = 0; k < CACHED_CLASSES; k++) {
-            bytes += (c->bins[k].top - c->bins[k].start) * (int64_t)vp__class_bytes(k);
-        }
-        set_cache_bytes(c, bytes);
-        cache_delete(c);
+        if (c != own) cache_delete(c);
     }
 }
 
@@ -345,3 +339,8 @@ void vp__pool_stats(vp__pool_stat *out) {
 }
 
 void vp__pool_reset_peaks(void) { vp__map_reset_peaks(); }
+
+bool vp__pool_can_have(int64_t bytes) {
+    const vp__config *config = vp__config_get();
+    return bytes <= config->memory_all || bytes <= config->memory;
+}

@@ -14,6 +14,7 @@
 #define VP_ARRAY_POOL_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -53,5 +54,9 @@ void vp__pool_thread_exit(void);
 
 /* For tests: -1 is off; n >= 0 lets n more allocations succeed and every later one fail. */
 extern _Atomic int64_t vp__pool_fail_after;
+
+/* Whether that many bytes can be had at all. What asks for more fails when it runs, and
+ * nobody waits for it or makes room for it. */
+bool vp__pool_can_have(int64_t bytes);
 
 #endif

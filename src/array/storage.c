@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "array/pool.h"
+#include "array/shape.h"
 #include "trace/trace.h"
 
 /* Elements up to this many bytes live behind their record: one allocation, one free. */
@@ -134,16 +135,17 @@ static void give_back(vp__storage *s) {
     void *context = s->release_context, *given = s->given;
     const uint8_t owed = s->owed;
     vp__pool_free(s, RECORD);
-    /* What the caller has to hear of is not what goes wrong there. */
+    /* The caller's own error stays: one within `release` is not the caller's. */
     vp__error *error = vp__error_take();
     release(context, given);
     vp__error_put_back(error);
     vp__rounds_end(&vp__storages_owed, owed);
-    atomic_fetch_sub_explicit(&running, 1, memory_order_release); /* for who holds */
+    atomic_fetch_sub_explicit(&running, 1,
+                              memory_order_release); /* for vp__storages_hold */
 }
 
 void vp__storages_give_back(bool all) {
-    if (giving) return; /* whoever called it does the rest */
+    if (giving) return; /* the call that this one came out of does the rest */
     giving = true;
     /* relaxed, as a hint; acquire pairs with the release of the push. Once: others may go on
      * leaving some. */
@@ -188,7 +190,7 @@ void vp__storages_forget(void) {
         atomic_store_explicit(&vp__storages_owed.open[i], 0, memory_order_relaxed);
     count_owed(atomic_load_explicit(&left, memory_order_relaxed));
     count_owed(released);
-    /* Others that were about to fork or to release something do not any more. */
+    /* No other thread is about to fork or to release anything in the child. */
     atomic_store_explicit(&held, 1, memory_order_relaxed);
     atomic_store_explicit(&running, 0, memory_order_relaxed);
 }
@@ -290,6 +292,15 @@ static bool is_healed(const vp__poison *first, const vp__poison *p,
     return false;
 }
 
+void vp__storage_written(vp__storage *s, int element_size, int ndim, const int64_t *dims,
+                         const int64_t *strides, const vp__region *region,
+                         uint64_t sequence) {
+    if (atomic_load_explicit(&s->poison, memory_order_acquire) &&
+        vp__shape_count(ndim, dims, 1) > 0 &&
+        vp__layout_is_dense(ndim, dims, strides, element_size))
+        vp__storage_heal(s, region, sequence);
+}
+
 vp__error *vp__storage_error(vp__storage *s, const vp__region *region,
                              uint64_t sequence) {
     vp__poison *found = NULL,
@@ -353,7 +364,7 @@ void vp__buffer_rename(vp__buffer *b, vp__storage *s) {
     vp__storage *old = b->storage;
     share(s);
     b->storage = s;
-    /* What goes with this reference need not be counted any more. */
+    /* If this is the last reference, the count of sharers goes with the storage. */
     if (!vp__storage_is_own(old))
         atomic_fetch_sub_explicit(&old->sharers, 1, memory_order_relaxed);
     vp__storage_release(old);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Buffers, storages and their stages. A buffer is what views share; its storage is the
+ * Buffers, storages and their milestones. A buffer is what views share; its storage is the
  * memory of its current version. Writing in place makes a new version in the same storage,
  * ordered by the storage's log; renaming gives the buffer another storage, and readers of
  * the old version keep the old one. Several buffers may share one storage until one of
  * them is written (a lazy copy).
  *
- * Stages of a storage: nothing known -> size completed -> device configured; the result's
- * completion is per access, in the log. A storage whose size and place are known when it is
+ * Milestones of a storage: nothing known -> size completed -> device configured; the result's
+ * completion is per access, in the log. A storage whose size and device are known when it is
  * made has no `late` part at all.
  */
 #ifndef VP_ARRAY_STORAGE_H
@@ -21,7 +21,8 @@
 #include "base/rounds.h"
 #include "base/spin.h"
 
-/* What a storage knows of its contents beyond the host's memory; the net has the rest. */
+/* The contents beyond the host's memory, as far as a storage knows of them; the rest is in
+ * net/remote.h. */
 typedef struct vp__remote {
     vp__waitlist host; /* closed when the host's memory holds the contents */
     void (*destroy)(struct vp__remote *remote);
@@ -39,7 +40,7 @@ typedef struct vp__poison {
     uint64_t sequence; /* of the write */
 } vp__poison;
 
-/* What a late storage learns with its size, and who waits to hear of it. */
+/* The part of a storage whose size comes late: its dims, and the nodes that wait for them. */
 typedef struct {
     vp__waitlist sized, configured;
     bool failed; /* its producer failed before there was a size; published with `sized` */
@@ -77,7 +78,7 @@ enum { VP__CAPTURE_SHIFT = 32 };
 /* A new storage with one reference. `bytes` < 0: not known yet (a late part is made).
  * Small ones carry their elements. NULL without memory. */
 vp__storage *vp__storage_new(int64_t bytes);
-/* One of the same size, and with the same late dims, as another whose size is known. */
+/* A new storage of the same size, and with the same late dims, as one whose size is known. */
 vp__storage *vp__storage_like(vp__storage *s);
 /* Around the user's memory, which begins at `memory`, the lowest address in use; `release` (or
  * nothing) is called with what the user gave when the last use is over. */
@@ -92,31 +93,31 @@ extern vp__rounds vp__storages_owed;
 static inline bool vp__storages_are_owed(void) {
     return __builtin_expect(vp__rounds_open(&vp__storages_owed) > 0, 0);
 }
-/* Those of the calling thread, and with `all` those that were left. */
+/* Gives back the owed memory of the calling thread, and with `all` what others have left. */
 void vp__storages_give_back(bool all);
 /* Whether the calling thread is within a `release`. */
 bool vp__storages_is_giving(void);
 
-/* Leaves those of the calling thread to others, if there are any: of a device's own thread,
- * which must not wait, of one that ends, and of a worker that stops. */
+/* Leaves the owed memory of the calling thread to others, if there is any. Called on a device's
+ * own thread, which must not wait, on one that ends, and on a worker that stops. */
 bool vp__storages_leave(void);
-/* Whether there are any that may be given back now. */
+/* Whether threads have left memory that may be given back now. */
 bool vp__storages_are_left(void);
 
-/* Around a fork, before anybody is stopped for it, since a `release` may wait for others: waits
- * for those that run and lets none begin. */
+/* Around a fork, before any thread is stopped for it, since a `release` may wait for others:
+ * waits for every `release` that runs, and lets none begin. */
 void vp__storages_hold(void);
 void vp__storages_let_go(void);
-/* At the library's end: none begins any more. */
+/* At the library's end: no `release` begins any more. */
 void vp__storages_end(void);
-/* In the child: those of threads that are gone are forgotten. */
+/* In the child: forgets the owed memory of threads that are gone. */
 void vp__storages_forget(void);
 
 /* References by the counting: relaxed to add, acq_rel to drop, since the last drop frees. */
 static inline void vp__storage_retain(vp__storage *s) {
     atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
 }
-/* The same for one that nobody else knows yet. */
+/* Retains a storage that no other thread knows yet. */
 static inline void vp__storage_retain_new(vp__storage *s) {
     atomic_store_explicit(&s->refs,
                           atomic_load_explicit(&s->refs, memory_order_relaxed) + 1,
@@ -166,6 +167,11 @@ void vp__storage_poison(vp__storage *s, vp__error *error, const vp__region *regi
 /* Notes that the write number `sequence`, with which all earlier ones are over that it
  * overlaps, has replaced every byte of the region: failures there are history. */
 void vp__storage_heal(vp__storage *s, const vp__region *region, uint64_t sequence);
+/* The write number `sequence` has stored every element of a view, whose region this is; if the
+ * view has no gaps, failures there are history. */
+void vp__storage_written(vp__storage *s, int element_size, int ndim, const int64_t *dims,
+                         const int64_t *strides, const vp__region *region,
+                         uint64_t sequence);
 /* The error a read of this region at `sequence` meets, not retained; NULL if none. Of
  * several the earliest. */
 vp__error *vp__storage_error(vp__storage *s, const vp__region *region, uint64_t sequence);
@@ -175,7 +181,7 @@ vp__error *vp__storage_failure(vp__storage *s);
 /* Hands the poison a reader at `sequence` would meet on to a copy. */
 void vp__storage_copy_poison(vp__storage *to, vp__storage *from, uint64_t sequence);
 
-typedef struct {
+typedef struct vp__buffer {
     _Atomic int32_t refs; /* names; relaxed to add, acq_rel to drop */
     vp__spinlock lock;    /* guards `storage` */
     vp__storage *storage; /* the current version's */

@@ -163,7 +163,7 @@ static void read_debug(vp__config *out) {
 
 static unsigned read_without(void) {
     static const char *const names[] = {"fusion",   "sizes",  "renaming", "continuation",
-                                        "stealing", "inline", "bundles"};
+                                        "stealing", "inline", "bundles",  "replay"};
     enum { NAMES = sizeof names / sizeof *names };
     unsigned found = 0;
     const char *value = value_of("VP_WITHOUT");
@@ -175,8 +175,8 @@ static unsigned read_without(void) {
             found |= 1u << k;
         else
             complain("VP_WITHOUT", value,
-                     "a list of fusion, sizes, renaming, continuation, stealing, inline "
-                     "and bundles",
+                     "a list of fusion, sizes, renaming, continuation, stealing, inline, "
+                     "bundles and replay",
                      "what is known of it");
         at += n + (at[n] == ',');
     }
@@ -196,7 +196,7 @@ void vp__config_read(vp__config *out) {
         read_flag("VP_INLINE", true) && !(out->without & VP__WITHOUT_INLINE);
     out->one_by_one = out->sync || out->without & VP__WITHOUT_FUSION;
     out->memory = read_memory(limits.memory);
-    out->trace = value_of("VP_TRACE");
+    out->trace = secure_value_of("VP_TRACE");
     out->isa = read_isa();
     out->accurate = read_math();
     out->blas = read_flag("VP_BLAS", true);

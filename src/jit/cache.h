@@ -64,7 +64,7 @@ bool vp__cache_put(vp__cache *cache, const vp__cache_key *key, const vp__cache_m
 void vp__cache_add_usage(vp__cache *cache, const vp__cache_key *key,
                          const vp__cache_usage *more);
 
-/* A kernel as it is shown: in file.meta its IR, whose first line is the form of its loops (of
+/* A kernel as it is shown: in file.meta its IR, whose first line names its loops (of
  * specialised code more lines follow with its facts), stage, CPU and versions; in file.usage
  * the runs and time of all processes, as far as they were noted; object and object_size, its
  * code as an object file. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The form of a cached kernel. Decoding checks lengths first, each against what is left of
+ * The layout of a cached kernel. Decoding checks lengths first, each against what is left of
  * the file, and the hash before anything is handed out.
  */
 #include "jit/cache_file.h"

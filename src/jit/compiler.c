@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/config.h"
+#include "jit/addresses.h"
 #include "jit/cache.h"
 #include "jit/object.h"
-#include "jit/places.h"
 #include "ops/kernels.h"
 #include "ops/sin_constants.h"
 
@@ -111,7 +111,7 @@ static void *library_function(const char *name) {
         FUNCTION(truncf),
         FUNCTION(rint),
         FUNCTION(rintf),
-        FUNCTION(vp__places_find),
+        FUNCTION(vp__addresses_find),
 #undef FUNCTION
         {VP__SIN_SYMBOL, (void *)(uintptr_t)sin_numbers},
         {VP__LANES_SYMBOL, (void *)(uintptr_t)lane_numbers},
@@ -152,8 +152,8 @@ static bool is_trusted(const char *path) {
 }
 
 static void *open_beside(void) {
-    static const char *const places[] = {"vproc-llvm.so", "vproc/vproc-llvm.so",
-                                         "../vproc-llvm.so", "../../vproc-llvm.so"};
+    static const char *const paths[] = {"vproc-llvm.so", "vproc/vproc-llvm.so",
+                                        "../vproc-llvm.so", "../../vproc-llvm.so"};
     Dl_info us;
     char self[PATH_MAX], path[PATH_MAX + 32];
     if (!dladdr((void *)(uintptr_t)vp__compile, &us)) return NULL;
@@ -165,8 +165,8 @@ static void *open_beside(void) {
     char *slash = strrchr(self, '/');
     if (!slash) return NULL;
     slash[1] = 0;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        snprintf(path, sizeof path, "%s%s", self, places[i]);
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        snprintf(path, sizeof path, "%s%s", self, paths[i]);
         if (is_trusted(path)) return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     }
     return NULL;
@@ -196,19 +196,19 @@ static const vp__plugin *plugin_get(void) {
 
 /* --- compiling ---------------------------------------------------------------------- */
 
-static char *text_of(const vp__ir *ir, const vp__form *form, const vp__facts *facts) {
+static char *text_of(const vp__ir *ir, const vp__loops *loops, const vp__facts *facts) {
     static const char *const kinds[] = {"map",  "rows",    "chunk",
                                         "cols", "segment", "state"};
     static const char *const reads[] = {"run",   "shared", "again", "often",
                                         "other", "row",    "plane"};
-    _Static_assert(sizeof kinds / sizeof *kinds == VP__NFORMS, "one for each");
+    _Static_assert(sizeof kinds / sizeof *kinds == VP__NLOOPS, "one for each");
     _Static_assert(sizeof reads / sizeof *reads == VP__NREADS, "one for each");
     char *text = NULL;
     size_t n;
     FILE *f = open_memstream(&text, &n);
     if (!f) return NULL;
-    fprintf(f, "form %s", kinds[form->kind]);
-    for (int i = 0; i < ir->nleaves; i++) fprintf(f, " %s", reads[form->read[i]]);
+    fprintf(f, "form %s", kinds[loops->kind]);
+    for (int i = 0; i < ir->nleaves; i++) fprintf(f, " %s", reads[loops->read[i]]);
     fputc('\n', f);
     if (facts) vp__facts_print(facts, f);
     vp__ir_print(ir, f);
@@ -222,9 +222,9 @@ typedef struct {
     char *text, version[80], features[40];
 } name;
 
-static void name_init(name *n, const vp__ir *ir, const vp__form *form,
+static void name_init(name *n, const vp__ir *ir, const vp__loops *loops,
                       const vp__facts *facts) {
-    n->text = text_of(ir, form, facts);
+    n->text = text_of(ir, loops, facts);
     if (!n->text) return;
     snprintf(n->version, sizeof n->version, "emitter %s, LLVM %s", vp__emitter,
              VP_LLVM_VERSION);
@@ -236,13 +236,13 @@ static void name_init(name *n, const vp__ir *ir, const vp__form *form,
     n->key = vp__cache_key_of(&n->meta);
 }
 
-static void show(const vp__ir *ir, const vp__form *form, const vp__facts *facts,
+static void show(const vp__ir *ir, const vp__loops *loops, const vp__facts *facts,
                  const char *text) {
     const vp__config *config = vp__config_get();
     if (config->debug_ir) fprintf(stderr, "vproc: kernel\n%s\n", text);
     if (!config->debug_asm || !plugin_get()) return;
     char *message = NULL;
-    char *code = plugin_get()->assembly(ir, form, facts, target_of(), &message);
+    char *code = plugin_get()->assembly(ir, loops, facts, target_of(), &message);
     fprintf(stderr, "vproc: code\n%s\n", code ? code : message);
     free(code);
     free(message);
@@ -274,15 +274,15 @@ static void give_image(const void *object, size_t size, vp__compiled *out) {
     if (out->image) memcpy(out->image, object, size);
 }
 
-static bool compile_ir(const vp__ir *ir, const vp__form *form, const vp__facts *facts,
+static bool compile_ir(const vp__ir *ir, const vp__loops *loops, const vp__facts *facts,
                        vp__compiled *out, char **message) {
     name n;
-    name_init(&n, ir, form, facts);
+    name_init(&n, ir, loops, facts);
     if (!n.text) {
         *message = strdup("out of memory");
         return false;
     }
-    show(ir, form, facts, n.text);
+    show(ir, loops, facts, n.text);
     out->key = n.key;
     vp__cache_code code;
     bool ok = false;
@@ -295,7 +295,7 @@ static bool compile_ir(const vp__ir *ir, const vp__form *form, const vp__facts *
         free(*message);
         *message = NULL;
         size_t size;
-        void *object = plugin->compile(ir, form, facts, target_of(), &size, message);
+        void *object = plugin->compile(ir, loops, facts, target_of(), &size, message);
         ok = object && load(object, size, out, message);
         if (ok) give_image(object, size, out);
         plugin->release(object);
@@ -306,7 +306,7 @@ static bool compile_ir(const vp__ir *ir, const vp__form *form, const vp__facts *
     return ok;
 }
 
-bool vp__compile(const vp__kernel *kernel, const vp__form *form, const vp__facts *facts,
+bool vp__compile(const vp__kernel *kernel, const vp__loops *loops, const vp__facts *facts,
                  vp__compiled *out, char **message) {
     *out = (vp__compiled){0};
     vp__ir ir;
@@ -315,18 +315,18 @@ bool vp__compile(const vp__kernel *kernel, const vp__form *form, const vp__facts
         return false;
     }
     const char *wrong = vp__ir_verify(&ir);
-    bool ok = !wrong && compile_ir(&ir, form, facts, out, message);
+    bool ok = !wrong && compile_ir(&ir, loops, facts, out, message);
     if (wrong) *message = strdup(wrong);
     vp__ir_deinit(&ir);
     return ok;
 }
 
-void vp__compiler_keep(const vp__kernel *kernel, const vp__form *form,
+void vp__compiler_keep(const vp__kernel *kernel, const vp__loops *loops,
                        const vp__facts *facts, const void *image, size_t bytes) {
     vp__ir ir;
     if (!image || !vp__ir_lower(&ir, kernel)) return;
     name n;
-    name_init(&n, &ir, form, facts);
+    name_init(&n, &ir, loops, facts);
     if (n.text) vp__cache_put(vp__cache_get_default(NULL), &n.key, &n.meta, image, bytes);
     free(n.text);
     vp__ir_deinit(&ir);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a kernel and the form of its loops to code that can be called: from the cache on
+ * From a kernel and its loops to code that can be called: from the cache on
  * disk if it is there, else through the compiler plug-in. Takes milliseconds; one thread
  * at a time.
  */
@@ -25,9 +25,9 @@ typedef struct {
 
 /* `facts` is NULL, or what the code may rely on: that is specialised code. False when it
  * cannot be had; *message then says why (to be freed), and must be NULL on entry. */
-bool vp__compile(const vp__kernel *kernel, const vp__form *form, const vp__facts *facts,
+bool vp__compile(const vp__kernel *kernel, const vp__loops *loops, const vp__facts *facts,
                  vp__compiled *out, char **message);
-void vp__compiler_keep(const vp__kernel *kernel, const vp__form *form,
+void vp__compiler_keep(const vp__kernel *kernel, const vp__loops *loops,
                        const vp__facts *facts, const void *image, size_t bytes);
 
 /* Whether this build and machine have anything to compile for. */

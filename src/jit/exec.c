@@ -1,93 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Running plans, and the short way for small contiguous work that needs none.
+ * The short way for small contiguous work, which needs no plan.
  */
 #include "jit/exec.h"
 
 #include <string.h>
 
-#include "jit/plan.h"
+#include "jit/scratch.h"
+#include "ops/kernels.h"
 
-size_t vp__exec_scratch_size(void) {
-    return VP__BUFFERS_BYTES + VP__STATES_BYTES + VP__RESULTS_BYTES + VP__PANEL_BYTES;
-}
-
-/* Copies the tile from leaf 0, or from a constant, to the output. */
-static void copy_tile(vp__run *r) {
-    const vp__plan *p = r->plan;
-    const int out = p->noperands - 1;
-    const int64_t *to = vp__plan_strides(p, out), *from = vp__plan_strides(p, 0);
-    int64_t dst[VP__TILE_LOOPS], src[VP__TILE_LOOPS], count[VP__TILE_LOOPS];
-    for (int t = 0; t < p->ntile; t++) {
-        const int d = p->tile[t];
-        dst[t] = to[d];
-        src[t] = p->from_constant ? 0 : from[d];
-        count[t] = r->count[d];
-    }
-    const char *source = p->from_constant ? (char *)vp__plan_constant(p)->bits : r->at[0];
-    vp__copy_tile(p->kernels, p->out_lg, r->at[out], dst, source, src, count,
-                  vp__plan_operand(p)[out].order, p->ntile);
-}
-
-/* Stores the tile's block where the output is strided. */
-static void scatter_tile(vp__run *r) {
-    const vp__plan *p = r->plan;
-    const int out = p->noperands - 1;
-    const int64_t *to = vp__plan_strides(p, out);
-    int64_t dst[VP__TILE_LOOPS], src[VP__TILE_LOOPS], count[VP__TILE_LOOPS];
-    int64_t pitch = (int64_t)1 << p->out_lg;
-    for (int t = 0; t < p->ntile; t++) {
-        const int d = p->tile[t];
-        count[t] = r->count[d];
-        dst[t] = to[d];
-        src[t] = pitch;
-        pitch *= count[t];
-    }
-    vp__copy_tile(p->kernels, p->out_lg, r->at[out], dst, r->ptr[p->result], src, count,
-                  vp__plan_operand(p)[out].order, p->ntile);
-}
-
-static void run_tiles(vp__run *r, int64_t piece) {
-    const vp__plan *p = r->plan;
-    const int64_t first = piece * p->piece_tiles;
-    int64_t tiles = p->tiles - first < p->piece_tiles ? p->tiles - first : p->piece_tiles;
-    const bool scatters = p->mode == VP__PLAN_MAP &&
-                          vp__plan_operand(p)[p->noperands - 1].reach == VP__REACH_COPY;
-    vp__run_place(r, first);
-    for (;;) {
-        if (p->mode == VP__PLAN_COPY)
-            copy_tile(r);
-        else
-            vp__run_body(r);
-        if (scatters) scatter_tile(r);
-        if (--tiles == 0) return;
-        vp__run_next(r);
-    }
-}
-
-void vp__plan_run(const vp__plan *p, int64_t piece, void *const *leaf_data, void *out,
-                  void *partial, void *scratch) {
-    vp__run r;
-    const uint64_t began = vp__code_begin(&p->code);
-    vp__run_init(&r, p, leaf_data, out, scratch);
-    if (p->mode == VP__PLAN_DIRECT)
-        vp__run_direct(&r, piece);
-    else if (p->mode == VP__PLAN_COPY || p->mode == VP__PLAN_MAP)
-        run_tiles(&r, piece);
-    else
-        vp__run_reduce(&r, piece, partial);
-    /* The last piece may be shorter than the others. */
-    if (p->code.weight && (piece + 1 < p->pieces || piece == 0))
-        vp__code_end(&p->code, began, p->piece_elements);
-}
-
-void vp__plan_finish(const vp__plan *p, void *out, void *partial, void *scratch) {
-    if (p->range == 0) return;
-    /* The leaves are done with: only the output is walked. */
-    vp__run r;
-    vp__run_init(&r, p, NULL, out, scratch);
-    vp__run_finish(&r, partial);
-}
+size_t vp__exec_scratch_size(void) { return VP__SCRATCH_BYTES; }
 
 typedef struct {
     const vp__kernel *kernel;
@@ -108,10 +30,10 @@ static bool tell_flat(vp__facts *f, const void *context) {
 
 vp__code vp__exec_flat_code(const vp__kernel *k, double ns, int64_t n) {
     if (k->ninstrs == 0 || !vp__native_is_worth(ns, 1)) return (vp__code){0};
-    vp__form form = {.kind = VP__FORM_MAP};
+    vp__loops loops = {.kind = VP__LOOPS_MAP};
     for (int i = 0; i < k->nleaves; i++)
-        form.read[i] = k->leaf[i].constant ? VP__READ_PLANE : VP__READ_RUN;
-    return vp__native_want(k, &form, ns, 1, tell_flat, &(flat_run){k, n});
+        loops.read[i] = k->leaf[i].constant ? VP__READ_PLANE : VP__READ_RUN;
+    return vp__native_want(k, &loops, ns, 1, tell_flat, &(flat_run){k, n});
 }
 
 void vp__exec_flat_native(const vp__code *code, const vp__kernel *k,
@@ -128,10 +50,12 @@ void vp__exec_flat_native(const vp__code *code, const vp__kernel *k,
     vp__code_end(code, began, n);
 }
 
+enum { VALUES = VP__KERNEL_LEAVES + VP__KERNEL_INSTRS };
+
 /* Elements of one block of the short way; small enough that every value of the largest
  * body has a block of its own in the scratch. */
 enum { FLAT_BLOCK = 512 };
-_Static_assert((size_t)VP__VALUES *FLAT_BLOCK * 16 <=
+_Static_assert((size_t)VALUES *FLAT_BLOCK * 16 <=
                    VP__BUFFERS_BYTES + VP__STATES_BYTES + VP__PANEL_BYTES,
                "a body's blocks fit the scratch");
 
@@ -174,7 +98,7 @@ void vp__exec_flat(const vp__kernel *kernel, void *const *leaf_data, void *out, 
     }
     if (kernel->ninstrs == 1 && flat_single(k, kernel, leaf_data, out, n)) return;
 
-    char *value[VP__VALUES], *next = scratch;
+    char *value[VALUES], *next = scratch;
     const int64_t block = n < FLAT_BLOCK ? n : FLAT_BLOCK;
     const int nleaves = kernel->nleaves, last = nleaves + kernel->ninstrs - 1;
     for (int i = 0; i < nleaves; i++) {

@@ -39,7 +39,7 @@ static inline bool vp__facts_is_constant(const vp__facts *f, int leaf) {
 /* The constants' values; everything else is unknown. */
 void vp__facts_init(vp__facts *f, const vp__kernel *kernel);
 
-/* Whether the facts, of one kernel and form, are the same. */
+/* Whether the facts, of one kernel and its loops, are the same. */
 bool vp__facts_equal(const vp__facts *a, const vp__facts *b);
 
 /* As text, a line for the loops and one per operand. */

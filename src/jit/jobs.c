@@ -11,7 +11,7 @@
 enum {
     /* The first kernel takes about this long, with opening the compiler. */
     FIRST_NS = 12000000,
-    /* What took less was no compiling; what took more had other reasons. */
+    /* A job that took less compiled nothing; one that took more was held up. */
     COMPILES_NS = 1000000,
     MOST_NS = 50000000,
 };
@@ -30,9 +30,9 @@ typedef struct {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static queue urgent = {NULL, &urgent.first}, others = {NULL, &others.first};
-static bool running; /* there is a thread */
-static job *doing;   /* what it does */
-static bool active;  /* whoever compiles is at it */
+static bool running; /* the thread that compiles has been started */
+static job *doing;   /* the job it is at */
+static bool active;  /* a job is being compiled */
 static bool broken;  /* nothing can be compiled any more */
 /* The books, and what stands there of ours; how long a job takes, as far as is known. */
 static void (*book)(int64_t ns);
@@ -52,7 +52,7 @@ static void after_fork(void) {
     vp__compiler_after_fork();
 }
 
-/* The thread is not there any more. If somebody was compiling, the compiler may be in the
+/* The thread that compiles is not in the child. If it was compiling, the compiler may be in the
  * middle of anything: the child goes on with the code it has. */
 static void in_child(void) {
     if (active) broken = true;

@@ -29,7 +29,7 @@ enum {
     SPECIAL_NS = 1000000,
     /* A run that costs less is over before anybody would have looked. */
     LEAST = 1500,
-    /* The same for one of a loop, where one looks once for many runs. */
+    /* The least cost of a run that a loop repeats: its code is looked up once for many runs. */
     LEAST_OF_MANY = 100,
     /* Measuring a run takes some 30 ns. Those that cost more than this all are, of the others
      * one in MEASURED_ONE_IN, in no rhythm. */
@@ -54,7 +54,7 @@ typedef struct vp__native {
     uint64_t compile_ns; /* what it took; 0 for code from the cache; published with fn */
     vp__special special;
     vp__kernel kernel;
-    vp__form form;
+    vp__loops loops;
 } vp__native;
 
 /* Open addressing, filled once: a slot that is set stays as it is. */
@@ -99,10 +99,10 @@ static void note_usage(void *unused, void *neither) {
 bool (*vp__native_test_hook)(vp__stage stage);
 double (*vp__native_test_time)(vp__stage stage, double ns);
 
-/* What our parent ran is the parent's to note. */
+/* In a forked child: the parent notes what the parent ran. */
 static void in_child(void) {
     each_built(vp__usage_forget);
-    noting = (vp__spinlock){false}; /* whoever held it is not here */
+    noting = (vp__spinlock){false}; /* the thread that held it is not in the child */
 }
 
 void vp__native_init(void (*book)(int64_t)) {
@@ -110,7 +110,8 @@ void vp__native_init(void (*book)(int64_t)) {
     pthread_atfork(NULL, NULL, in_child);
 }
 
-/* Whoever notes at the moment does not know of the last runs. */
+/* Takes the lock rather than trying it: a thread that notes usage at the moment began before the
+ * last runs. */
 void vp__native_finish(void) {
     vp__spin_lock(&noting);
     each_built(vp__usage_note);
@@ -151,7 +152,7 @@ static void settle_job(void *kernel, void *variant) {
     vp__native *n = kernel;
     vp__variant *v = variant;
     if (atomic_load_explicit(&v->phase, memory_order_relaxed) == VP__PHASE_KEPT)
-        vp__compiler_keep(&n->kernel, &n->form, &v->facts, v->image, v->image_bytes);
+        vp__compiler_keep(&n->kernel, &n->loops, &v->facts, v->image, v->image_bytes);
     free(v->image);
     v->image = NULL;
 }
@@ -194,7 +195,7 @@ static void compile(vp__native *n, vp__variant *v) {
     const bool ok =
         (!vp__native_test_hook ||
          vp__native_test_hook(v ? VP__STAGE_SPECIALISED : VP__STAGE_NATIVE)) &&
-        vp__compile(&n->kernel, &n->form, v ? &v->facts : NULL, &code, &message);
+        vp__compile(&n->kernel, &n->loops, v ? &v->facts : NULL, &code, &message);
     const uint64_t ns = vp__clock_ns(vp__clock_ticks() - began);
     tell(ok, v != NULL, &code, ns, message);
     free(message);
@@ -202,12 +203,13 @@ static void compile(vp__native *n, vp__variant *v) {
         note_ready(n, v, &code, ns);
     else
         count(&stats.failed, 1);
-    /* release: who finds it ready finds the code. */
+    /* release: a thread that finds it ready finds the code. */
     atomic_store_explicit(&b->state, ok ? VP__CODE_READY : VP__CODE_FAILED,
                           memory_order_release);
-    /* Only now, since a full cache takes its time; a variant has to prove itself first. */
+    /* The cache gets the code after it is in use, since a full cache takes its time; a variant has
+     * to prove itself first. */
     if (ok && !v) {
-        vp__compiler_keep(&n->kernel, &n->form, NULL, code.image, code.image_bytes);
+        vp__compiler_keep(&n->kernel, &n->loops, NULL, code.image, code.image_bytes);
         free(code.image);
     }
     vp__jobs_leave();
@@ -219,17 +221,17 @@ static void queue(vp__native *n, vp__variant *v) { vp__jobs_add(compile_job, n, 
 
 /* --- the table ---------------------------------------------------------------------- */
 
-static void make_key(key *k, const vp__kernel *kernel, const vp__form *form) {
+/* Not the type of a reduction: it is the body's, and that is what the rest says. */
+static void make_key(key *k, const vp__kernel *kernel, const vp__loops *loops) {
     char *p = k->text;
     *p++ = (char)kernel->nleaves;
     *p++ = (char)kernel->ninstrs;
     *p++ = (char)(kernel->reduce + 1);
-    *p++ = (char)(kernel->reduce < 0 ? 0 : kernel->reduce_type);
     *p++ = (char)kernel->result;
-    *p++ = (char)form->kind;
+    *p++ = (char)loops->kind;
     for (int i = 0; i < kernel->nleaves; i++) {
         *p++ = (char)(kernel->leaf[i].dtype | kernel->leaf[i].constant << 7);
-        *p++ = (char)form->read[i];
+        *p++ = (char)loops->read[i];
     }
     const size_t instrs = (size_t)kernel->ninstrs * sizeof(vp__instr);
     memcpy(p, kernel->instr, instrs);
@@ -253,7 +255,7 @@ static bool is_same(const vp__native *n, uint64_t hash, const key *k) {
 }
 
 static vp__native *insert(_Atomic(vp__native *) *slot, uint64_t hash, const key *k,
-                          const vp__kernel *kernel, const vp__form *form) {
+                          const vp__kernel *kernel, const vp__loops *loops) {
     if (atomic_fetch_add_explicit(&known, 1, memory_order_relaxed) >= MOST) {
         atomic_fetch_sub_explicit(&known, 1, memory_order_relaxed);
         return NULL;
@@ -266,7 +268,7 @@ static vp__native *insert(_Atomic(vp__native *) *slot, uint64_t hash, const key 
     n->hash = hash;
     n->key = *k;
     n->kernel = *kernel;
-    n->form = *form;
+    n->loops = *loops;
     /* release publishes the record; acquire sees another thread's. */
     if (atomic_compare_exchange_strong_explicit(slot, &there, n, memory_order_acq_rel,
                                                 memory_order_acquire))
@@ -276,13 +278,13 @@ static vp__native *insert(_Atomic(vp__native *) *slot, uint64_t hash, const key 
     return is_same(there, hash, k) ? there : NULL; /* another kernel's: next time */
 }
 
-static vp__native *find(const vp__kernel *kernel, const vp__form *form) {
+static vp__native *find(const vp__kernel *kernel, const vp__loops *loops) {
     key k;
-    make_key(&k, kernel, form);
+    make_key(&k, kernel, loops);
     const uint64_t hash = hash_of(&k);
     for (uint64_t i = hash % SLOTS;; i = (i + 1) % SLOTS) {
         vp__native *n = atomic_load_explicit(&slots[i], memory_order_acquire);
-        if (!n) return insert(&slots[i], hash, &k, kernel, form);
+        if (!n) return insert(&slots[i], hash, &k, kernel, loops);
         if (is_same(n, hash, &k)) return n;
     }
 }
@@ -457,11 +459,11 @@ __attribute__((noinline)) static vp__code want_in_mode(vp__native *n, int mode, 
     return code;
 }
 
-vp__code vp__native_want(const vp__kernel *kernel, const vp__form *form, double ns,
+vp__code vp__native_want(const vp__kernel *kernel, const vp__loops *loops, double ns,
                          int runs, vp__tell_facts tell_facts, const void *context) {
     const int mode = vp__config_get()->jit;
     if (runs < 1) runs = 1;
-    vp__native *n = find(kernel, form);
+    vp__native *n = find(kernel, loops);
     if (!n) return (vp__code){0};
     if (mode != VP__JIT_ON) return want_in_mode(n, mode, runs, tell_facts, context);
     vp__code code = {code_of(&n->built), n, NULL, VP__STAGE_NATIVE, 0};

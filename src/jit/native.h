@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Native code for kernels. Whoever is about to run a kernel asks for it, and gets it if it
+ * Native code for kernels. A thread that is about to run a kernel asks for it, and gets it if it
  * is there; if not, the asking counts, and once a kernel has been worth it a thread of its
  * own loads it from the cache or compiles it. Nobody ever waits for a compiler, and what
  * cannot be compiled stays with the base kernels.
  *
  * A kernel is known here by its instructions, the types of its leaves, which of them are
- * constants, and the form of its loops; not by sizes, strides or the values of constants.
+ * constants, and its loops (vp__loops); not by sizes, strides or the values of constants.
  * So a program has few of them, however often it changes its mind about those. Where it does
  * not, and runs go on long enough, code for just these is tried: special.h.
  */
@@ -17,7 +17,7 @@
 #include "jit/plugin.h"
 
 /* Gets ready for forks, and has compiling booked where its time is going to come from: `book`
- * is told nanoseconds before, and minus as many afterwards. Called once, before whoever stops
+ * is told nanoseconds before, and minus as many afterwards. Called once, before the code that stops
  * threads that may ask for code registers for forks: handlers run in the reverse order, and
  * ours must lock when those threads have gone. */
 void vp__native_init(void (*book)(int64_t ns));
@@ -28,7 +28,7 @@ void vp__native_finish(void);
 /* How specialised a kernel's code is. Same bits from all of them. */
 typedef enum { VP__STAGE_BASE, VP__STAGE_NATIVE, VP__STAGE_SPECIALISED } vp__stage;
 
-/* What a run was given. */
+/* The code that a run was given. */
 typedef struct {
     vp__native_fn fn; /* NULL: none, now; the rest says nothing then */
     struct vp__native *kernel;
@@ -40,10 +40,11 @@ typedef struct {
 /* Finds out the facts about the run at hand; false when there is nothing to rely on. */
 typedef bool (*vp__tell_facts)(vp__facts *out, const void *context);
 
-/* Code for the kernel in this form, for so many runs as far as one knows (0 counts as 1).
- * `ns` is what one of them would cost the base kernels; `tell`, unless it is NULL, is called with `context` where the facts matter, and what it
- * says must hold for all these runs. Any thread. */
-vp__code vp__native_want(const vp__kernel *kernel, const vp__form *form, double ns,
+/* Code for the kernel in these loops, for so many runs as far as one knows (0 counts as 1).
+ * `ns` is what one of them would cost the base kernels; `tell`, unless it is NULL, is called
+ * with `context` where the facts matter, and what it says must hold for all these runs. Any
+ * thread. */
+vp__code vp__native_want(const vp__kernel *kernel, const vp__loops *loops, double ns,
                          int runs, vp__tell_facts tell, const void *context);
 
 /* Around a run, or each piece of it, of so many elements. */

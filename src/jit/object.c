@@ -120,8 +120,8 @@ static const char *append(loader *l, uint64_t size, uint64_t align, size_t *wher
     return NULL;
 }
 
-/* Gives the sections of one part their places. */
-static const char *place(loader *l, part wanted) {
+/* Gives the sections of one part their addresses. */
+static const char *assign_addresses(loader *l, part wanted) {
     for (uint32_t i = 0; i < l->elf.nsections; i++) {
         const Elf64_Shdr section = vp__elf_section(&l->elf, i);
         part p;
@@ -147,7 +147,7 @@ static bool is_loaded(const vp__elf *elf, uint32_t i) {
 typedef const char *visit(loader *l, uint32_t section, const Elf64_Rela *rela,
                           const vp__reloc *reloc);
 
-/* Visits the relocations of one section; their places and symbols exist. */
+/* Visits the relocations of one section; their addresses and symbols exist. */
 static const char *walk_section(loader *l, const Elf64_Shdr *relocs, visit *visit) {
     const Elf64_Shdr section = vp__elf_section(&l->elf, relocs->sh_info);
     for (uint64_t at = 0; at < relocs->sh_size; at += sizeof(Elf64_Rela)) {
@@ -197,7 +197,8 @@ static const char *count_slots(loader *l, uint32_t section, const Elf64_Rela *re
         reloc->reach == VP__REACH_SLOT ||
         (reloc->reach == VP__REACH_BRANCH && symbol.st_shndx == SHN_UNDEF);
     if (needed && l->targets[i].slot == NOWHERE) l->targets[i].slot = l->nslots++;
-    if (reloc->form == VP__FORM_ABS32 || reloc->form == VP__FORM_ABS32S) l->low = true;
+    if (reloc->field == VP__FIELD_ABS32 || reloc->field == VP__FIELD_ABS32S)
+        l->low = true;
     return NULL;
 }
 
@@ -235,7 +236,7 @@ static uint64_t fill_slot(loader *l, const target *t) {
 /* The second walk. */
 static const char *relocate(loader *l, uint32_t section, const Elf64_Rela *rela,
                             const vp__reloc *reloc) {
-    if (reloc->form == VP__FORM_NOTHING) return NULL;
+    if (reloc->field == VP__FIELD_NOTHING) return NULL;
     const uint32_t i = (uint32_t)ELF64_R_SYM(rela->r_info);
     const uint64_t addend = (uint64_t)rela->r_addend;
     uint8_t *at = l->base + l->sections[section] + rela->r_offset;
@@ -254,13 +255,13 @@ static const char *relocate(loader *l, uint32_t section, const Elf64_Rela *rela,
 /* ---- the image ---- */
 
 static const char *lay_out(loader *l) {
-    const char *wrong = place(l, CODE);
+    const char *wrong = assign_addresses(l, CODE);
     if (!wrong && l->size == 0) wrong = "it holds no code";
     if (!wrong) wrong = walk(l, count_slots);
     if (!wrong)
         wrong =
             append(l, (uint64_t)l->nslots * VP__SLOT_BYTES, VP__SLOT_BYTES, &l->slots);
-    if (!wrong) wrong = place(l, CONSTANTS);
+    if (!wrong) wrong = assign_addresses(l, CONSTANTS);
     return wrong;
 }
 

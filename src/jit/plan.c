@@ -9,9 +9,11 @@
  * loops, both are in the tile, so that every cache line that is touched is used up; short
  * inner loops are taken several at a time.
  */
+#include "jit/plan.h"
+
 #include <string.h>
 
-#include "jit/plan_space.h"
+#include "jit/plan_parts.h"
 
 enum {
     ROWS_MIN = 64, /* elements in a row from which calls per row cost less than a copy */
@@ -30,8 +32,8 @@ enum {
     PANEL_GOAL =
         384 * 1024,  /* bytes of a panel that stays in L2 with what it is made of */
     PANEL_LEAST = 2, /* indices of its fastest loop that make a panel worth while */
-    SEGMENTS = 128,  /* outputs whose runs native code folds side by side */
-    SEGMENTS_BYTES = 128 * 1024, /* of those runs */
+    FOLDS = 128,     /* outputs whose runs native code folds side by side */
+    FOLDS_BYTES = 128 * 1024, /* of those runs */
 };
 
 typedef struct {
@@ -41,7 +43,7 @@ typedef struct {
     int64_t elements; /* that a block buffer holds */
     int64_t uniform_elements;
     int turned; /* a kept loop that some operand walks faster than the last one, or -1 */
-    int64_t *dim, *step;
+    int64_t *dim, *extent;
     bool bare; /* no instructions: the leaf itself is reduced or copied */
     double cost;
     int repeats;
@@ -54,8 +56,8 @@ static int64_t power_of_two_below(int64_t n) {
     return (int64_t)1 << (63 - __builtin_clzll((unsigned long long)n));
 }
 
-static void tile_add(maker *m, int d, int64_t step) {
-    m->step[d] = step;
+static void tile_add(maker *m, int d, int64_t extent) {
+    m->extent[d] = extent;
     m->plan->tile[m->plan->ntile++] = (uint8_t)d;
 }
 
@@ -65,8 +67,8 @@ static void tile_add_kept(maker *m, int d, int64_t elements, int most) {
         const int64_t fits = m->elements / elements;
         if (fits < 2 && m->plan->ntile > 0) return;
         tile_add(m, d, min64(m->dim[d], max64(fits, 1)));
-        elements *= m->step[d];
-        if (m->step[d] < m->dim[d]) return;
+        elements *= m->extent[d];
+        if (m->extent[d] < m->dim[d]) return;
     }
 }
 
@@ -146,17 +148,17 @@ static bool tile_panel(maker *m) {
     p->panel_rows = rows;
     p->panel_pitch = pitch;
     tile_add(m, fast, min64(rows, max64(m->elements / 16, 1)));
-    tile_add(m, last, min64(m->dim[last], max64(m->elements / m->step[fast], 1)));
+    tile_add(m, last, min64(m->dim[last], max64(m->elements / m->extent[fast], 1)));
     return true;
 }
 
 /* As many outputs as L2 keeps the runs of, because a block may end inside them. */
-static void tile_segments(maker *m) {
+static void tile_folds(maker *m) {
     vp__plan *p = m->plan;
     const int kept = p->nkept - 1, last = p->nloops - 1;
-    const int64_t fits = SEGMENTS_BYTES / (m->dim[last] << p->in_lg);
+    const int64_t fits = FOLDS_BYTES / (m->dim[last] << p->in_lg);
     tile_add(m, last, VP__REDUCE_BLOCK);
-    tile_add(m, kept, min64(m->dim[kept], min64(max64(fits, MANY_OUTPUTS), SEGMENTS)));
+    tile_add(m, kept, min64(m->dim[kept], min64(max64(fits, MANY_OUTPUTS), FOLDS)));
 }
 
 /* Chooses the mode of a reduction and its tile. */
@@ -239,7 +241,7 @@ static bool is_contiguous(const maker *m, const uint8_t *loop, int n, int o) {
     for (int i = 0; i < n; i++) {
         const int d = loop[i];
         if (m->dim[d] > 1 && stride[d] != expected) return false;
-        if (i + 1 < n && m->step[d] != m->dim[d]) return false;
+        if (i + 1 < n && m->extent[d] != m->dim[d]) return false;
         expected *= m->dim[d];
     }
     return true;
@@ -254,7 +256,7 @@ static void order_copy(const maker *m, vp__tile_operand *operand, const int64_t 
     double best = 1e9;
     int inner = 0;
     for (int t = 0; t < p->ntile; t++) {
-        const double n = (double)m->step[p->tile[t]];
+        const double n = (double)m->extent[p->tile[t]];
         const double cost = 16 / n +
                             (src[t] == size ? 1
                              : src[t] == 0  ? 1.5
@@ -271,8 +273,8 @@ static void order_copy(const maker *m, vp__tile_operand *operand, const int64_t 
         for (int t = 0; t < p->ntile; t++) {
             bool used = false;
             for (int j = 0; j < i; j++) used |= operand->order[j] == t;
-            if (used || m->step[p->tile[t]] <= longest) continue;
-            longest = m->step[p->tile[t]];
+            if (used || m->extent[p->tile[t]] <= longest) continue;
+            longest = m->extent[p->tile[t]];
             next = t;
         }
         operand->order[i] = (uint8_t)next;
@@ -288,7 +290,7 @@ static void order_leaf(const maker *m, int o) {
     for (int t = 0; t < p->ntile; t++) {
         strided[t] = stride[p->tile[t]];
         packed[t] = pitch;
-        pitch *= m->step[p->tile[t]];
+        pitch *= m->extent[p->tile[t]];
     }
     if (o == p->noperands - 1)
         order_copy(m, operand, packed, strided);
@@ -328,7 +330,7 @@ static void reach(const maker *m, int o) {
         operand->reach = VP__REACH_DIRECT;
     else if (uniform)
         operand->reach = VP__REACH_UNIFORM;
-    else if (p->ntile == 2 && !one_row && m->step[p->tile[0]] >= ROWS_MIN &&
+    else if (p->ntile == 2 && !one_row && m->extent[p->tile[0]] >= ROWS_MIN &&
              stride[p->tile[0]] == (int64_t)1 << operand->lg)
         operand->reach = VP__REACH_ROWS;
     else
@@ -346,15 +348,15 @@ static int64_t gather_limit(const maker *m, int widest) {
     bool strided = false;
     for (int o = 0; o + 1 < p->noperands; o++) {
         const int64_t stride = vp__plan_strides(p, o)[p->tile[0]];
-        const int64_t step = stride < 0 ? -stride : stride;
-        bytes += min64(step, 64);
-        strided |= operand[o].reach == VP__REACH_COPY && step > (int64_t)1
-                                                                    << operand[o].lg;
+        const int64_t apart = stride < 0 ? -stride : stride;
+        bytes += min64(apart, 64);
+        strided |= operand[o].reach == VP__REACH_COPY && apart > (int64_t)1
+                                                                     << operand[o].lg;
     }
     return strided ? L1_BUDGET / bytes : INT64_MAX;
 }
 
-/* The tile, how operands are reached in it, and the body's steps, for a block buffer of
+/* The tile, how operands are reached in it, and the body's actions, for a block buffer of
  * buffer_bytes. */
 static void lay_out(maker *m, int widest, int64_t elements) {
     vp__plan *p = m->plan;
@@ -362,11 +364,11 @@ static void lay_out(maker *m, int widest, int64_t elements) {
     m->uniform_elements = min64(p->buffer_bytes, VP__UNIFORM_BYTES) / widest;
     p->ntile = 0;
     p->has_rows = p->has_keep = 0;
-    for (int d = 0; d < p->nloops; d++) m->step[d] = 1;
+    for (int d = 0; d < p->nloops; d++) m->extent[d] = 1;
     if (p->mode == VP__PLAN_MAP || p->mode == VP__PLAN_COPY) {
         tile_map(m);
-    } else if (p->mode == VP__PLAN_SEGMENTS) {
-        tile_segments(m);
+    } else if (p->mode == VP__PLAN_FOLDS) {
+        tile_folds(m);
     } else {
         const vp__space_loop *kept = m->loops->kept[p->nkept - 1];
         const vp__space_loop *reduced = m->loops->reduced[0];
@@ -404,7 +406,7 @@ static void lay_out(maker *m, int widest, int64_t elements) {
     vp__plan_body(p, m->kernel);
 }
 
-/* The same with blocks of at most `most` elements, and as small as all of them need to be;
+/* Lays the tile out with blocks of at most `most` elements, and as small as all of them need to be;
  * native code for the body, which needs fewer, may come or go from one try to the next. */
 static void lay_out_fitting(maker *m, int widest, int64_t most) {
     vp__plan *p = m->plan;
@@ -423,22 +425,22 @@ static void cut(maker *m, int64_t piece_elements) {
         /* Nothing needs to stay in L1, so larger tiles save calls. */
         const int slowest = p->tile[p->ntile - 1];
         int64_t others = 1;
-        for (int t = 0; t + 1 < p->ntile; t++) others *= m->step[p->tile[t]];
+        for (int t = 0; t + 1 < p->ntile; t++) others *= m->extent[p->tile[t]];
         const int64_t fits = min64(BIG_TILE, piece_elements) / others;
         if ((p->mode == VP__PLAN_MAP || p->mode == VP__PLAN_COPY) &&
-            fits > m->step[slowest])
-            m->step[slowest] = min64(m->dim[slowest], fits);
-        /* Only what may be decided early has to look up now and then. */
+            fits > m->extent[slowest])
+            m->extent[slowest] = min64(m->dim[slowest], fits);
+        /* Only a reduction that may be decided early has to look up now and then. */
         if (p->mode == VP__PLAN_ROW_CHUNKS && p->ntile == 1)
-            m->step[slowest] =
+            m->extent[slowest] =
                 p->stop == VP__NONE ? max64(m->dim[slowest], 1) : 16 * VP__REDUCE_CHUNK;
     }
     p->tile_elements = p->tile_outputs = p->tiles = 1;
-    for (int t = 0; t < p->ntile; t++) p->tile_elements *= m->step[p->tile[t]];
+    for (int t = 0; t < p->ntile; t++) p->tile_elements *= m->extent[p->tile[t]];
     p->uniform_elements = min64(p->tile_elements, m->uniform_elements);
-    for (int i = 0; i < p->nout; i++) p->tile_outputs *= m->step[p->out_loop[i]];
+    for (int i = 0; i < p->nout; i++) p->tile_outputs *= m->extent[p->out_loop[i]];
     for (int d = 0; d < p->nkept; d++)
-        p->tiles *= (m->dim[d] + m->step[d] - 1) / m->step[d];
+        p->tiles *= (m->dim[d] + m->extent[d] - 1) / m->extent[d];
     const int64_t elements = p->tile_outputs * p->numbers;
     p->range = 0;
     p->ranges = 1;
@@ -449,7 +451,7 @@ static void cut(maker *m, int64_t piece_elements) {
     if (p->mode >= VP__PLAN_ROW_CHUNKS && elements / 2 >= piece_elements) {
         int64_t range = power_of_two_below(max64(piece_elements / p->tile_outputs, 1));
         range = max64(range, p->mode == VP__PLAN_COL_CHUNKS ? LEAST_ROWS : LEAST_RANGE);
-        /* What two pieces share of a panel is evaluated twice. */
+        /* The rows of a panel that two pieces share are evaluated twice. */
         while (p->mode == VP__PLAN_PANEL && range < 8 * p->panel_pitch) range *= 2;
         if (range < p->numbers) {
             p->range = range;
@@ -480,28 +482,28 @@ static void neutral_value(const vp__kernel *k, uint64_t *bits) {
 static size_t align8(size_t n) { return (n + 7) & ~(size_t)7; }
 
 /* Where the arrays behind a plan lie; returns its size. `p` may be NULL. */
-static size_t place_arrays(vp__plan *p, int noperands, int nloops, int nleaves,
-                           int nconstants, int ninstrs) {
+static size_t lay_out_arrays(vp__plan *p, int noperands, int nloops, int nleaves,
+                             int nconstants, int ninstrs) {
     size_t at = 0;
     uint16_t none;
-#define PLACE(name, bytes)                                                               \
+#define ARRAY(name, bytes)                                                               \
     *(p != NULL ? &p->at_##name : &none) = (uint16_t)at;                                 \
     at = align8(at + (size_t)(bytes));
-    PLACE(dim, nloops * 8)
-    PLACE(step, nloops * 8)
-    PLACE(stride, noperands * nloops * 8)
-    PLACE(shift, noperands * 8)
-    PLACE(constant, nconstants * (int)sizeof(vp__tile_constant))
-    PLACE(step_list, (nleaves + ninstrs + 1) * (int)sizeof(vp__tile_step))
-    PLACE(operand, noperands * (int)sizeof(vp__tile_operand))
-    PLACE(value, (nleaves + ninstrs) * (int)sizeof(vp__tile_value))
-#undef PLACE
+    ARRAY(dim, nloops * 8)
+    ARRAY(extent, nloops * 8)
+    ARRAY(stride, noperands * nloops * 8)
+    ARRAY(shift, noperands * 8)
+    ARRAY(constant, nconstants * (int)sizeof(vp__tile_constant))
+    ARRAY(actions, (nleaves + ninstrs + 1) * (int)sizeof(vp__tile_action))
+    ARRAY(operand, noperands * (int)sizeof(vp__tile_operand))
+    ARRAY(value, (nleaves + ninstrs) * (int)sizeof(vp__tile_value))
+#undef ARRAY
     return sizeof(vp__plan) + at;
 }
 
 size_t vp__plan_size(void) {
-    return place_arrays(NULL, VP__OPERANDS, VP__MAXDIM + 1, VP__KERNEL_LEAVES,
-                        VP__KERNEL_LEAVES, VP__KERNEL_INSTRS);
+    return lay_out_arrays(NULL, VP__OPERANDS, VP__MAXDIM + 1, VP__KERNEL_LEAVES,
+                          VP__KERNEL_LEAVES, VP__KERNEL_INSTRS);
 }
 
 size_t vp__plan_size_for(const vp__exec_args *args) {
@@ -509,8 +511,8 @@ size_t vp__plan_size_for(const vp__exec_args *args) {
     int arrays = 0;
     for (int i = 0; i < k->nleaves; i++) arrays += args->leaf_strides[i] != NULL;
     const int nconstants = k->nleaves - arrays + 1; /* or the neutral value */
-    return place_arrays(NULL, arrays + 1, args->ndim + 2, k->nleaves, nconstants,
-                        k->ninstrs);
+    return lay_out_arrays(NULL, arrays + 1, args->ndim + 2, k->nleaves, nconstants,
+                          k->ninstrs);
 }
 
 static void fill_loops(maker *m) {
@@ -525,7 +527,8 @@ static void fill_loops(maker *m) {
     }
 }
 
-void vp__plan_init(vp__plan *p, const vp__exec_args *args, int64_t piece_elements) {
+__attribute__((noinline)) void vp__plan_init(vp__plan *p, const vp__exec_args *args,
+                                             int64_t piece_elements) {
     vp__plan_init_for(p, vp__kernels_get(), args, piece_elements);
 }
 
@@ -575,10 +578,10 @@ void vp__plan_init_for(vp__plan *p, const vp__kernels *kernels, const vp__exec_a
                              : (uint8_t)vp__log2_size(vp__dtype[k->reduce_type].size);
     p->stop = k->reduce == VP__OP_any ? 1 : k->reduce == VP__OP_all ? 0 : VP__NONE;
     p->buffer_bytes = VP__BUFFER_BYTES;
-    place_arrays(p, noperands, p->nloops, nleaves, p->nconstants, k->ninstrs);
+    lay_out_arrays(p, noperands, p->nloops, nleaves, p->nconstants, k->ninstrs);
 
     m.dim = vp__plan_dim(p);
-    m.step = vp__plan_step(p);
+    m.extent = vp__plan_extent(p);
     vp__tile_operand *operand = vp__plan_operand(p);
     vp__tile_constant *constant = vp__plan_constant(p);
     int64_t *shift = vp__plan_shift(p);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The body of a kernel as a list of steps, and running it on one tile. A step works on
+ * The body of a kernel as a list of actions, and running it on one tile. An action works on
  * the whole tile, or row by row where an operand is contiguous in rows only. What does
  * not vary inside a tile is computed on one element and stored into a block only when a
- * varying step wants it; what repeats from tile to tile is computed again only when it
+ * varying action wants it; what repeats from tile to tile is computed again only when it
  * changed. Both leave bits alone, because an element's result depends on that element's
  * operands only.
  *
@@ -12,14 +12,14 @@
  */
 #include <string.h>
 
-#include "jit/plan.h"
+#include "jit/plan_parts.h"
 
 typedef enum { VARYING, KEPT, UNIFORM } variance;
 
 typedef struct {
     vp__plan *plan;
     const vp__kernel *kernel;
-    vp__tile_step *next;
+    vp__tile_action *next;
     uint8_t kind[VP__VALUES]; /* variance */
     uint8_t last[VP__VALUES]; /* the last instruction that uses it, plus one */
     bool spread[VP__VALUES];  /* uniform, but wanted as a block */
@@ -87,30 +87,30 @@ static void add_load(builder *b, int v) {
     const uint8_t o = b->operand[v];
     b->loaded[v] = true;
     if (o == VP__NONE) return; /* a constant is there from the start */
-    vp__tile_step *s = b->next++;
+    vp__tile_action *s = b->next++;
     s->out = (uint8_t)v;
     s->operand = o;
     switch ((vp__tile_reach)vp__plan_operand(p)[o].reach) {
-    case VP__REACH_DIRECT: s->kind = VP__STEP_DIRECT; break;
+    case VP__REACH_DIRECT: s->kind = VP__ACTION_DIRECT; break;
     case VP__REACH_ROWS:
-        s->kind = VP__STEP_DIRECT;
+        s->kind = VP__ACTION_DIRECT;
         value->rows = o;
         p->has_rows = 1;
         break;
-    case VP__REACH_COPY: s->kind = VP__STEP_COPY; break;
+    case VP__REACH_COPY: s->kind = VP__ACTION_COPY; break;
     case VP__REACH_KEEP:
-        s->kind = VP__STEP_KEEP;
+        s->kind = VP__ACTION_KEEP;
         p->has_keep = 1;
         break;
-    case VP__REACH_UNIFORM: s->kind = VP__STEP_UNIFORM; break;
-    case VP__REACH_RANGE: s->kind = VP__STEP_RANGE; break;
+    case VP__REACH_UNIFORM: s->kind = VP__ACTION_UNIFORM; break;
+    case VP__REACH_RANGE: s->kind = VP__ACTION_RANGE; break;
     }
-    if (s->kind == VP__STEP_COPY || s->kind == VP__STEP_RANGE)
+    if (s->kind == VP__ACTION_COPY || s->kind == VP__ACTION_RANGE)
         value->buffer = take_buffer(b);
 }
 
-/* Gives the value of instruction i its place. */
-static void place_result(builder *b, int i) {
+/* Gives the value of instruction i its buffer. */
+static void give_result_buffer(builder *b, int i) {
     const vp__kernel *k = b->kernel;
     const vp__instr *in = &k->instr[i];
     vp__plan *p = b->plan;
@@ -143,14 +143,14 @@ static void add_instr(builder *b, int i) {
     const int v = k->nleaves + i, n = arity_of(in);
     for (int a = 0; a < n; a++)
         if (in->arg[a] < k->nleaves && !b->loaded[in->arg[a]]) add_load(b, in->arg[a]);
-    place_result(b, i);
+    give_result_buffer(b, i);
     for (int a = 0; a < n; a++) {
         const int arg = in->arg[a];
         if (!is_dying(b, arg, i)) continue;
         if (value[arg].buffer != value[v].buffer) give_buffer(b, value[arg].buffer);
         b->last[arg] = 0; /* once, though it may be an argument twice */
     }
-    vp__tile_step *s = b->next++;
+    vp__tile_action *s = b->next++;
     s->is_cast = in->op == VP__OP_CAST;
     if (s->is_cast)
         s->fn.cast = p->kernels->cast[in->type][in->result];
@@ -164,10 +164,10 @@ static void add_instr(builder *b, int i) {
         rows |= value[s->arg[a]].rows != VP__NONE;
         s->has_uniform |= value[s->arg[a]].uniform;
     }
-    s->kind = b->kind[v] == UNIFORM ? VP__STEP_OP_UNIFORM
-              : b->kind[v] == KEPT  ? VP__STEP_OP_KEEP
-              : rows                ? VP__STEP_OP_ROWS
-                                    : VP__STEP_OP;
+    s->kind = b->kind[v] == UNIFORM ? VP__ACTION_OP_UNIFORM
+              : b->kind[v] == KEPT  ? VP__ACTION_OP_KEEP
+              : rows                ? VP__ACTION_OP_ROWS
+                                    : VP__ACTION_OP;
 }
 
 /* With native code: every leaf is loaded, and all of them are there at once. */
@@ -189,7 +189,7 @@ void vp__plan_body(vp__plan *p, const vp__kernel *k) {
     builder b;
     b.plan = p;
     b.kernel = k;
-    b.next = vp__plan_step_list(p);
+    b.next = vp__plan_actions(p);
     b.nfree = 0;
     p->nbuffers = 0;
     classify(&b);
@@ -208,8 +208,8 @@ void vp__plan_body(vp__plan *p, const vp__kernel *k) {
     const int kept = p->nbuffers;
     if (p->mode == VP__PLAN_MAP &&
         vp__plan_operand(p)[p->noperands - 1].reach != VP__REACH_COPY) {
-        vp__tile_step *s = b.next++;
-        s->kind = VP__STEP_DIRECT;
+        vp__tile_action *s = b.next++;
+        s->kind = VP__ACTION_DIRECT;
         s->out = p->result;
         s->operand = (uint8_t)(p->noperands - 1);
     }
@@ -219,11 +219,11 @@ void vp__plan_body(vp__plan *p, const vp__kernel *k) {
         if (k->ninstrs == 0) add_load(&b, 0);
         for (int i = 0; i < k->ninstrs; i++) add_instr(&b, i);
     }
-    p->nsteps = (uint8_t)(b.next - vp__plan_step_list(p));
+    p->nactions = (uint8_t)(b.next - vp__plan_actions(p));
     p->nvarying = (uint8_t)(p->nbuffers - kept);
 }
 
-/* Fills the block of a uniform value, where a varying step wants one. The body's
+/* Fills the block of a uniform value, where a varying action wants one. The body's
  * result is wanted whole. */
 static void spread(vp__run *r, const vp__tile_value *value, int v) {
     const vp__plan *p = r->plan;
@@ -236,7 +236,7 @@ void vp__run_init(vp__run *r, const vp__plan *p, void *const *leaf_data, void *o
                   void *scratch) {
     r->plan = p;
     r->dim = vp__plan_dim(p);
-    r->step = vp__plan_step(p);
+    r->extent = vp__plan_extent(p);
     r->buffers = scratch;
     r->states = r->buffers + VP__BUFFERS_BYTES;
     r->results = r->states + VP__STATES_BYTES;
@@ -293,7 +293,7 @@ static bool shape_tile(vp__run *r, const vp__tile_value *value) {
     return same;
 }
 
-static void gather(vp__run *r, const vp__tile_step *s, int lg) {
+static void gather(vp__run *r, const vp__tile_action *s, int lg) {
     const vp__plan *p = r->plan;
     const int64_t *stride = vp__plan_strides(p, s->operand);
     int64_t to[VP__TILE_LOOPS], from[VP__TILE_LOOPS], count[VP__TILE_LOOPS];
@@ -308,9 +308,9 @@ static void gather(vp__run *r, const vp__tile_step *s, int lg) {
                   vp__plan_operand(p)[s->operand].order, p->ntile);
 }
 
-/* Calls the step's kernel for n elements. A uniform argument has a short block only, so
+/* Calls the action's kernel for n elements. A uniform argument has a short block only, so
  * longer spans are cut to its length. */
-static inline void call(const vp__tile_step *s, char *out, const char *a, const char *b,
+static inline void call(const vp__tile_action *s, char *out, const char *a, const char *b,
                         const char *c, int64_t n) {
     if (s->is_cast)
         s->fn.cast(out, a, n);
@@ -318,8 +318,8 @@ static inline void call(const vp__tile_step *s, char *out, const char *a, const 
         s->fn.op(out, a, b, c, n);
 }
 
-static void call_span(const vp__run *r, const vp__tile_step *s, char *out, const char *a,
-                      const char *b, const char *c, int64_t n) {
+static void call_span(const vp__run *r, const vp__tile_action *s, char *out,
+                      const char *a, const char *b, const char *c, int64_t n) {
     const int64_t most = r->plan->uniform_elements;
     if (!s->has_uniform || n <= most) {
         call(s, out, a, b, c, n);
@@ -335,7 +335,7 @@ static void call_span(const vp__run *r, const vp__tile_step *s, char *out, const
     call(s, out, a, b, c, n);
 }
 
-static void run_rows(const vp__run *r, const vp__tile_step *s) {
+static void run_rows(const vp__run *r, const vp__tile_action *s) {
     char *out = r->ptr[s->out];
     const char *a = r->ptr[s->arg[0]], *b = r->ptr[s->arg[1]], *c = r->ptr[s->arg[2]];
     const int64_t o = r->row[s->out], i = r->row[s->arg[0]], j = r->row[s->arg[1]],
@@ -344,12 +344,12 @@ static void run_rows(const vp__run *r, const vp__tile_step *s) {
         call_span(r, s, out, a, b, c, r->width);
 }
 
-static void run_whole(const vp__run *r, const vp__tile_step *s) {
+static void run_whole(const vp__run *r, const vp__tile_action *s) {
     call_span(r, s, r->ptr[s->out], r->ptr[s->arg[0]], r->ptr[s->arg[1]],
               r->ptr[s->arg[2]], r->width * r->height);
 }
 
-static bool is_changed(const vp__run *r, const vp__tile_step *s) {
+static bool is_changed(const vp__run *r, const vp__tile_action *s) {
     return r->changed[s->arg[0]] | r->changed[s->arg[1]] | r->changed[s->arg[2]];
 }
 
@@ -357,37 +357,37 @@ void vp__run_body(vp__run *r) {
     const vp__plan *p = r->plan;
     const vp__tile_value *value = vp__plan_value(p);
     const bool same = shape_tile(r, value);
-    const vp__tile_step *s = vp__plan_step_list(p);
-    for (const vp__tile_step *end = s + p->nsteps; s < end; s++) {
+    const vp__tile_action *s = vp__plan_actions(p);
+    for (const vp__tile_action *end = s + p->nactions; s < end; s++) {
         const int v = s->out;
-        switch ((vp__tile_step_kind)s->kind) {
-        case VP__STEP_DIRECT: r->ptr[v] = r->at[s->operand]; break;
-        case VP__STEP_COPY: gather(r, s, value[v].lg); break;
-        case VP__STEP_KEEP:
+        switch ((vp__tile_action_kind)s->kind) {
+        case VP__ACTION_DIRECT: r->ptr[v] = r->at[s->operand]; break;
+        case VP__ACTION_COPY: gather(r, s, value[v].lg); break;
+        case VP__ACTION_KEEP:
             r->changed[v] = !same || r->last[s->operand] != r->at[s->operand];
             if (!r->changed[v]) break;
             r->last[s->operand] = r->at[s->operand];
             gather(r, s, value[v].lg);
             break;
-        case VP__STEP_RANGE:
+        case VP__ACTION_RANGE:
             vp__copy_range(p->kernels, value[v].lg, r->ptr[v], r->at[s->operand],
                            r->dim + p->nkept, vp__plan_strides(p, s->operand) + p->nkept,
                            p->nloops - p->nkept, r->number, r->width);
             break;
-        case VP__STEP_UNIFORM:
+        case VP__ACTION_UNIFORM:
             r->changed[v] = r->last[s->operand] != r->at[s->operand];
             if (!r->changed[v]) break;
             r->last[s->operand] = r->at[s->operand];
             memcpy(r->uniform[v], r->at[s->operand], (size_t)1 << value[v].lg);
             spread(r, value, v);
             break;
-        case VP__STEP_OP: run_whole(r, s); break;
-        case VP__STEP_OP_ROWS: run_rows(r, s); break;
-        case VP__STEP_OP_KEEP:
+        case VP__ACTION_OP: run_whole(r, s); break;
+        case VP__ACTION_OP_ROWS: run_rows(r, s); break;
+        case VP__ACTION_OP_KEEP:
             r->changed[v] = is_changed(r, s);
             if (r->changed[v]) run_whole(r, s);
             break;
-        case VP__STEP_OP_UNIFORM:
+        case VP__ACTION_OP_UNIFORM:
             r->changed[v] = is_changed(r, s);
             if (!r->changed[v]) break;
             if (s->is_cast)

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "jit/plan.h"
+#include "jit/plan_parts.h"
 
 typedef struct {
     uint64_t half[2];
@@ -14,7 +14,7 @@ typedef struct {
 /* A complex64 is aligned as its components are. */
 typedef uint64_t eight __attribute__((aligned(4), may_alias));
 
-/* Copies n rows of m elements; s and d are the steps within a row, S and D between
+/* Copies n rows of m elements; s and d are the strides within a row, S and D between
  * rows. */
 #define COPY_ROWS(name, type)                                                            \
     static void name(char *to, int64_t d, int64_t D, const char *from, int64_t s,        \
@@ -133,7 +133,7 @@ static void copy_rows(const vp__kernels *k, int lg, char *to, int64_t d, int64_t
         }
     }
     if (m >= 16 && d == size) {
-        /* Long rows into a block: the vector kernels know the common steps. */
+        /* Long rows into a block: the vector kernels know the common strides. */
         for (int64_t j = 0; j < n; j++, to += D, from += S) {
             if (s == size)
                 memcpy(to, from, (size_t)(m * size));
@@ -193,7 +193,7 @@ void vp__copy_range(const vp__kernels *k, int lg, char *dst, const char *src,
     const int x = nloops - 1, y = nloops - 2; /* there are at least two */
     const int64_t size = (int64_t)1 << lg;
     while (n > 0) {
-        /* Where the number is: its place in the last loop, the row, and the rest. */
+        /* Where the number is: its position in the last loop, the row, and the rest. */
         int64_t rest = number, at[VP__MAXDIM];
         const char *from = src;
         for (int i = nloops - 1; i >= 0; i--) {

@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "jit/plan.h"
+#include "jit/plan_parts.h"
 
 enum { LEVELS = 64 };
 
@@ -53,7 +53,7 @@ static void counter_push(counter *c, char *state) {
     c->count++;
 }
 
-/* What is left, from the smallest subtree to the largest. */
+/* Folds the subtrees that are left, from the smallest to the largest. */
 static char *counter_fold(counter *c) {
     char *state = NULL;
     for (int i = 0; c->count >> i != 0; i++) {
@@ -137,7 +137,7 @@ static bool is_decided(const vp__plan *p, const counter *c, int64_t outputs) {
            *(uint8_t *)c->level[0] == p->stop;
 }
 
-/* The same with native code, which needs no block to compute in. */
+/* Reduces chunks by native code, which needs no block to compute in. */
 static char *reduce_native_chunks(vp__run *r, counter *c, int64_t lo, int64_t hi) {
     const vp__plan *p = r->plan;
     const int64_t state = p->reduce->lanes * (int64_t)p->reduce->state_size;
@@ -158,12 +158,12 @@ static char *reduce_row_chunks(vp__run *r, counter *c, int64_t lo, int64_t hi) {
     const vp__plan *p = r->plan;
     if (p->native) return reduce_native_chunks(r, c, lo, hi);
     const int d = p->nkept;
-    const int64_t step = r->step[d], chunk = min64(step, VP__REDUCE_CHUNK);
+    const int64_t extent = r->extent[d], chunk = min64(extent, VP__REDUCE_CHUNK);
     const int64_t outputs = tile_outputs(r);
     int64_t base = lo;
     move_leaves(r, d, lo);
     while (base < hi) {
-        const int64_t n = r->count[d] = min64(step, hi - base);
+        const int64_t n = r->count[d] = min64(extent, hi - base);
         vp__run_body(r);
         fold_rows(r, c, r->ptr[p->result], row_bytes(r), base, n, chunk, outputs);
         base += n;
@@ -177,13 +177,13 @@ static char *reduce_row_chunks(vp__run *r, counter *c, int64_t lo, int64_t hi) {
 static char *reduce_ranges(vp__run *r, counter *c, int64_t lo, int64_t hi) {
     const vp__plan *p = r->plan;
     const vp__tile_operand *operand = vp__plan_operand(p);
-    const int64_t step = p->tile_elements, chunk = min64(step, VP__REDUCE_CHUNK);
+    const int64_t extent = p->tile_elements, chunk = min64(extent, VP__REDUCE_CHUNK);
     char *start[VP__OPERANDS];
     const size_t addresses = p->noperands * sizeof *start;
     memcpy(start, r->at, addresses);
-    for (int64_t base = lo; base < hi; base += step) {
+    for (int64_t base = lo; base < hi; base += extent) {
         r->number = base;
-        r->count[p->tile[0]] = min64(step, hi - base);
+        r->count[p->tile[0]] = min64(extent, hi - base);
         for (int o = 0; o + 1 < p->noperands; o++)
             if (operand[o].reach == VP__REACH_DIRECT)
                 r->at[o] = start[o] + (base << operand[o].lg);
@@ -217,8 +217,8 @@ static void fill_panel(vp__run *r, char *const *start, char *to, int64_t first,
             for (int64_t j = 0; j < r->dim[last]; j += r->count[last]) {
                 r->index[f] = from + i;
                 r->index[last] = j;
-                r->count[f] = min64(r->step[f], rows - i);
-                r->count[last] = min64(r->step[last], r->dim[last] - j);
+                r->count[f] = min64(r->extent[f], rows - i);
+                r->count[last] = min64(r->extent[last], r->dim[last] - j);
                 for (int o = 0; o + 1 < p->noperands; o++) {
                     const int64_t *stride = vp__plan_strides(p, o);
                     r->at[o] = start[o];
@@ -288,7 +288,7 @@ static char *reduce_col_chunks(vp__run *r, counter *c, int64_t lo, int64_t hi) {
     go_to_number(r, lo);
     for (int64_t base = lo; base < hi;) {
         const int64_t left = min64(hi - base, r->dim[last] - r->index[last]);
-        const int64_t rows = r->count[last] = min64(r->step[last], left);
+        const int64_t rows = r->count[last] = min64(r->extent[last], left);
         if (!p->native) vp__run_body(r);
         const int64_t row = p->native ? 0 : row_bytes(r);
         const char *x = p->native ? NULL : r->ptr[p->result];
@@ -314,8 +314,8 @@ static char *reduce_col_chunks(vp__run *r, counter *c, int64_t lo, int64_t hi) {
     return counter_fold(c);
 }
 
-/* Where grouping is free, all numbers are one block. */
-static char *reduce_segments(vp__run *r, counter *c, int64_t lo, int64_t hi) {
+/* Where a reduction may be split anywhere, all numbers are one block. */
+static char *reduce_folds(vp__run *r, counter *c, int64_t lo, int64_t hi) {
     const vp__plan *p = r->plan;
     const int last = p->nloops - 1;
     const int64_t block = p->reduce->extend ? hi - lo : VP__REDUCE_BLOCK;
@@ -328,7 +328,7 @@ static char *reduce_segments(vp__run *r, counter *c, int64_t lo, int64_t hi) {
         const int64_t into = (at - lo) % block;
         n = min64(min64(r->dim[last] - r->index[last], hi - at), block - into);
         if (into == 0) slot = counter_slot(c);
-        vp__run_segment(r, slot, into, n, outputs);
+        vp__run_fold(r, slot, into, n, outputs);
         if (into + n == block || at + n == hi) counter_push(c, slot);
         go_on(r, n);
     }
@@ -388,7 +388,7 @@ static char *reduce_range(vp__run *r, counter *c, int64_t lo, int64_t hi) {
     case VP__PLAN_ROW_CHUNKS: return reduce_row_chunks(r, c, lo, hi);
     case VP__PLAN_COL_CHUNKS: return reduce_col_chunks(r, c, lo, hi);
     case VP__PLAN_PANEL: return reduce_panel(r, c, lo, hi);
-    case VP__PLAN_SEGMENTS: return reduce_segments(r, c, lo, hi);
+    case VP__PLAN_FOLDS: return reduce_folds(r, c, lo, hi);
     default: return reduce_ranges(r, c, lo, hi);
     }
 }
@@ -413,7 +413,7 @@ void vp__run_reduce(vp__run *r, int64_t piece, char *partial) {
     counter c;
     if (p->range > 0) {
         const int64_t lo = piece % p->ranges * p->range;
-        vp__run_place(r, piece / p->ranges);
+        vp__run_seek(r, piece / p->ranges);
         const char *state = reduce_range(r, &c, lo, min64(lo + p->range, p->numbers));
         memcpy(partial + piece * p->state_bytes, state,
                (size_t)(c.n * p->reduce->state_size));
@@ -421,7 +421,7 @@ void vp__run_reduce(vp__run *r, int64_t piece, char *partial) {
     }
     const int64_t first = piece * p->piece_tiles;
     int64_t tiles = min64(p->piece_tiles, p->tiles - first);
-    vp__run_place(r, first);
+    vp__run_seek(r, first);
     for (;;) {
         if (p->mode == VP__PLAN_ROWS || p->mode == VP__PLAN_COLS)
             reduce_whole(r);
@@ -435,13 +435,13 @@ void vp__run_reduce(vp__run *r, int64_t piece, char *partial) {
 /* Merges states in the layout that the tile's mode gave them. */
 void vp__run_finish(vp__run *r, char *partial) {
     const vp__plan *p = r->plan;
-    vp__run_place(r, 0);
+    vp__run_seek(r, 0);
     for (int64_t tile = 0;;) {
         counter c;
         const int64_t outputs = tile_outputs(r);
         const bool rows = p->mode != VP__PLAN_COL_CHUNKS;
         const int64_t each = p->reduce->lanes * (int64_t)p->reduce->state_size;
-        /* One lane's states are laid out per output where they were made per output. */
+        /* Where states were made per output, they are laid out per output. */
         for (int64_t j = 0; j < (rows ? outputs : 1); j++) {
             counter_init(&c, r, rows ? 1 : outputs);
             for (int64_t i = 0; i < p->ranges; i++)

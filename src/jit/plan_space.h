@@ -7,11 +7,11 @@
 #ifndef VP_JIT_PLAN_SPACE_H
 #define VP_JIT_PLAN_SPACE_H
 
-#include "jit/plan.h"
+#include "jit/exec.h"
 
 typedef struct {
     int64_t dim;
-    int64_t weight;  /* sum of the operands' step lengths: small is fast */
+    int64_t weight;  /* sum of the operands' strides: small is fast */
     int64_t reading; /* the same for the leaves alone */
     int64_t stride[VP__OPERANDS];
 } vp__space_loop;
@@ -31,13 +31,5 @@ typedef struct {
  * without a reduction or when it has no elements, and none at all when there are no
  * outputs. */
 void vp__space_init(vp__space *l, const vp__exec_args *args, bool free_order);
-
-/* plan_direct.c: makes the plan a direct one if that can be; its loops are filled in. */
-bool vp__plan_direct(vp__plan *p, const vp__exec_args *args, const vp__space *l,
-                     int64_t piece_elements);
-
-/* Code for the body on tiles, as its operands are reached in them; NULL: none. */
-vp__code vp__plan_native_body(const vp__plan *p, const vp__kernel *k, double ns,
-                              int repeats);
 
 #endif

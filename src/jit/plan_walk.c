@@ -3,18 +3,18 @@
  * Walking a plan's loops: an odometer over the grid of tiles that moves every operand's
  * address along with it.
  */
-#include "jit/plan.h"
+#include "jit/plan_parts.h"
 
 static void set_count(vp__run *r, int d) {
     const int64_t left = r->dim[d] - r->index[d];
-    r->count[d] = left < r->step[d] ? left : r->step[d];
+    r->count[d] = left < r->extent[d] ? left : r->extent[d];
 }
 
-void vp__run_place(vp__run *r, int64_t tile) {
+void vp__run_seek(vp__run *r, int64_t tile) {
     const vp__plan *p = r->plan;
     for (int d = p->nkept - 1; d >= 0; d--) {
-        const int64_t cells = (r->dim[d] + r->step[d] - 1) / r->step[d];
-        r->index[d] = tile % cells * r->step[d];
+        const int64_t cells = (r->dim[d] + r->extent[d] - 1) / r->extent[d];
+        r->index[d] = tile % cells * r->extent[d];
         tile /= cells;
         set_count(r, d);
     }
@@ -30,7 +30,7 @@ void vp__run_next(vp__run *r) {
     const vp__plan *p = r->plan;
     const int64_t *stride = vp__plan_stride(p);
     for (int d = p->nkept - 1; d >= 0; d--) {
-        int64_t move = r->step[d];
+        int64_t move = r->extent[d];
         const bool wraps = r->index[d] + move >= r->dim[d];
         if (wraps) move = -r->index[d];
         r->index[d] += move;

@@ -4,8 +4,8 @@
  * when a kernel first wants it, so that a process pays nothing for the compiler until
  * then, and runs without it.
  *
- * A compiled kernel is a vp__native_fn; what runs along its x, y and z is the form's
- * business.
+ * A compiled kernel is a vp__native_fn; the kind of its loops says what runs along x, y
+ * and z.
  */
 #ifndef VP_JIT_PLUGIN_H
 #define VP_JIT_PLUGIN_H
@@ -16,18 +16,18 @@
 #include "jit/ir.h"
 
 typedef enum {
-    VP__FORM_MAP,     /* out[z][y][x] = body */
-    VP__FORM_ROWS,    /* out[z][y] = reduction of body over x */
-    VP__FORM_CHUNK,   /* the same, but out gets the lanes' state, for merging */
-    VP__FORM_COLS,    /* out[z][x] = reduction of body over y, at most a block of it where
+    VP__LOOPS_MAP,   /* out[z][y][x] = body */
+    VP__LOOPS_ROWS,  /* out[z][y] = reduction of body over x */
+    VP__LOOPS_CHUNK, /* the same, but out gets the lanes' state, for merging */
+    VP__LOOPS_COLS,  /* out[z][x] = reduction of body over y, at most a block of it where
                        the tree is not free */
-    VP__FORM_SEGMENT, /* rows y of body, x elements each, folded into the lanes' states
+    VP__LOOPS_FOLD,  /* rows y of body, x elements each, folded into the lanes' states
                          out[y], which z elements have been folded into; where the tree is
                          not free all of them belong to one block */
-    VP__FORM_STATE,   /* rows z to z + y of a block of body, folded into the states of its
+    VP__LOOPS_STATE, /* rows z to z + y of a block of body, folded into the states of its
                        columns; only where the tree is not free */
-    VP__NFORMS
-} vp__form_kind;
+    VP__NLOOPS
+} vp__loops_kind;
 
 /* How a leaf is read. */
 typedef enum {
@@ -39,14 +39,14 @@ typedef enum {
     VP__READ_ROW,   /* one element for all x */
     VP__READ_PLANE, /* one element for all x and y */
     VP__NREADS
-} vp__form_read;
+} vp__loops_read;
 
 enum { VP__PLANES = 4 };
 
 typedef struct {
-    uint8_t kind; /* vp__form_kind */
+    uint8_t kind; /* vp__loops_kind */
     uint8_t read[VP__KERNEL_LEAVES];
-} vp__form;
+} vp__loops;
 
 typedef struct {
     const char *triple, *cpu, *features;
@@ -58,7 +58,7 @@ typedef struct {
 
 /* The name of the kernel's function in its object, and of what it refers to: the base kernel
  * of a row and type, and what adds to the tree of a reduction of a row and type. The function
- * of jit/places.h has its own name, and so has the table of ops/sin_constants.h. */
+ * of jit/addresses.h has its own name, and so has the table of ops/sin_constants.h. */
 #define VP__KERNEL_SYMBOL "vp_kernel"
 #define VP__BASE_SYMBOL "vp_base.%s.%s"
 #define VP__REDUCE_SYMBOL "vp_reduce.%s.%s"
@@ -72,11 +72,11 @@ typedef struct {
     /* An object in memory that `release` frees; NULL, and a message that it frees as well,
      * when it cannot be done. `facts` is NULL, or what the code may rely on. One thread at a
      * time. */
-    void *(*compile)(const vp__ir *ir, const vp__form *form, const vp__facts *facts,
+    void *(*compile)(const vp__ir *ir, const vp__loops *loops, const vp__facts *facts,
                      const vp__machine *target, size_t *bytes, char **message);
     void (*release)(void *);
     /* The same as assembly text, for looking inside. */
-    char *(*assembly)(const vp__ir *ir, const vp__form *form, const vp__facts *facts,
+    char *(*assembly)(const vp__ir *ir, const vp__loops *loops, const vp__facts *facts,
                       const vp__machine *target, char **message);
 } vp__plugin;
 

@@ -14,34 +14,34 @@
 enum { X86_GOTPCRELX = 41, X86_REX_GOTPCRELX = 42 };
 
 static const vp__reloc x86[] = {
-    {R_X86_64_NONE, VP__FORM_NOTHING, VP__REACH_DIRECT, 0, 0},
-    {R_X86_64_64, VP__FORM_ABS64, VP__REACH_DIRECT, 8, 0},
-    {R_X86_64_32, VP__FORM_ABS32, VP__REACH_DIRECT, 4, 0},
-    {R_X86_64_32S, VP__FORM_ABS32S, VP__REACH_DIRECT, 4, 0},
-    {R_X86_64_PC64, VP__FORM_REL64, VP__REACH_DIRECT, 8, 0},
-    {R_X86_64_PC32, VP__FORM_REL32, VP__REACH_DIRECT, 4, 0},
-    {R_X86_64_PLT32, VP__FORM_REL32, VP__REACH_BRANCH, 4, 0},
-    {R_X86_64_GOTPCREL, VP__FORM_REL32, VP__REACH_SLOT, 4, 0},
-    {X86_GOTPCRELX, VP__FORM_REL32, VP__REACH_SLOT, 4, 0},
-    {X86_REX_GOTPCRELX, VP__FORM_REL32, VP__REACH_SLOT, 4, 0},
+    {R_X86_64_NONE, VP__FIELD_NOTHING, VP__REACH_DIRECT, 0, 0},
+    {R_X86_64_64, VP__FIELD_ABS64, VP__REACH_DIRECT, 8, 0},
+    {R_X86_64_32, VP__FIELD_ABS32, VP__REACH_DIRECT, 4, 0},
+    {R_X86_64_32S, VP__FIELD_ABS32S, VP__REACH_DIRECT, 4, 0},
+    {R_X86_64_PC64, VP__FIELD_REL64, VP__REACH_DIRECT, 8, 0},
+    {R_X86_64_PC32, VP__FIELD_REL32, VP__REACH_DIRECT, 4, 0},
+    {R_X86_64_PLT32, VP__FIELD_REL32, VP__REACH_BRANCH, 4, 0},
+    {R_X86_64_GOTPCREL, VP__FIELD_REL32, VP__REACH_SLOT, 4, 0},
+    {X86_GOTPCRELX, VP__FIELD_REL32, VP__REACH_SLOT, 4, 0},
+    {X86_REX_GOTPCRELX, VP__FIELD_REL32, VP__REACH_SLOT, 4, 0},
 };
 
 static const vp__reloc aarch64[] = {
-    {R_AARCH64_NONE, VP__FORM_NOTHING, VP__REACH_DIRECT, 0, 0},
-    {R_AARCH64_ABS64, VP__FORM_ABS64, VP__REACH_DIRECT, 8, 0},
-    {R_AARCH64_PREL64, VP__FORM_REL64, VP__REACH_DIRECT, 8, 0},
-    {R_AARCH64_PREL32, VP__FORM_REL32, VP__REACH_DIRECT, 4, 0},
-    {R_AARCH64_CALL26, VP__FORM_BRANCH26, VP__REACH_BRANCH, 4, 0},
-    {R_AARCH64_JUMP26, VP__FORM_BRANCH26, VP__REACH_BRANCH, 4, 0},
-    {R_AARCH64_ADR_PREL_PG_HI21, VP__FORM_PAGE21, VP__REACH_DIRECT, 4, 0},
-    {R_AARCH64_ADR_GOT_PAGE, VP__FORM_PAGE21, VP__REACH_SLOT, 4, 0},
-    {R_AARCH64_LD64_GOT_LO12_NC, VP__FORM_LOW12, VP__REACH_SLOT, 4, 3},
-    {R_AARCH64_ADD_ABS_LO12_NC, VP__FORM_LOW12, VP__REACH_DIRECT, 4, 0},
-    {R_AARCH64_LDST8_ABS_LO12_NC, VP__FORM_LOW12, VP__REACH_DIRECT, 4, 0},
-    {R_AARCH64_LDST16_ABS_LO12_NC, VP__FORM_LOW12, VP__REACH_DIRECT, 4, 1},
-    {R_AARCH64_LDST32_ABS_LO12_NC, VP__FORM_LOW12, VP__REACH_DIRECT, 4, 2},
-    {R_AARCH64_LDST64_ABS_LO12_NC, VP__FORM_LOW12, VP__REACH_DIRECT, 4, 3},
-    {R_AARCH64_LDST128_ABS_LO12_NC, VP__FORM_LOW12, VP__REACH_DIRECT, 4, 4},
+    {R_AARCH64_NONE, VP__FIELD_NOTHING, VP__REACH_DIRECT, 0, 0},
+    {R_AARCH64_ABS64, VP__FIELD_ABS64, VP__REACH_DIRECT, 8, 0},
+    {R_AARCH64_PREL64, VP__FIELD_REL64, VP__REACH_DIRECT, 8, 0},
+    {R_AARCH64_PREL32, VP__FIELD_REL32, VP__REACH_DIRECT, 4, 0},
+    {R_AARCH64_CALL26, VP__FIELD_BRANCH26, VP__REACH_BRANCH, 4, 0},
+    {R_AARCH64_JUMP26, VP__FIELD_BRANCH26, VP__REACH_BRANCH, 4, 0},
+    {R_AARCH64_ADR_PREL_PG_HI21, VP__FIELD_PAGE21, VP__REACH_DIRECT, 4, 0},
+    {R_AARCH64_ADR_GOT_PAGE, VP__FIELD_PAGE21, VP__REACH_SLOT, 4, 0},
+    {R_AARCH64_LD64_GOT_LO12_NC, VP__FIELD_LOW12, VP__REACH_SLOT, 4, 3},
+    {R_AARCH64_ADD_ABS_LO12_NC, VP__FIELD_LOW12, VP__REACH_DIRECT, 4, 0},
+    {R_AARCH64_LDST8_ABS_LO12_NC, VP__FIELD_LOW12, VP__REACH_DIRECT, 4, 0},
+    {R_AARCH64_LDST16_ABS_LO12_NC, VP__FIELD_LOW12, VP__REACH_DIRECT, 4, 1},
+    {R_AARCH64_LDST32_ABS_LO12_NC, VP__FIELD_LOW12, VP__REACH_DIRECT, 4, 2},
+    {R_AARCH64_LDST64_ABS_LO12_NC, VP__FIELD_LOW12, VP__REACH_DIRECT, 4, 3},
+    {R_AARCH64_LDST128_ABS_LO12_NC, VP__FIELD_LOW12, VP__REACH_DIRECT, 4, 4},
 };
 
 const vp__reloc *vp__reloc_find(unsigned machine, uint32_t type) {
@@ -85,29 +85,29 @@ static bool write_low12(uint8_t *at, uint64_t target, int shift) {
 }
 
 /* The distance in pages: two low bits at bit 29, nineteen at bit 5. */
-static bool write_page21(uint8_t *at, uint64_t place, uint64_t target) {
-    uint64_t distance = (target & ~UINT64_C(0xfff)) - (place & ~UINT64_C(0xfff));
+static bool write_page21(uint8_t *at, uint64_t site, uint64_t target) {
+    uint64_t distance = (target & ~UINT64_C(0xfff)) - (site & ~UINT64_C(0xfff));
     uint64_t pages = distance >> 12;
     return write_field(at, 3u << 29 | 0x7ffffu << 5,
                        (pages & 3) << 29 | (pages >> 2 & 0x7ffff) << 5,
                        fits(distance, 33));
 }
 
-bool vp__reloc_apply(const vp__reloc *reloc, uint8_t *at, uint64_t place,
+bool vp__reloc_apply(const vp__reloc *reloc, uint8_t *at, uint64_t site,
                      uint64_t target) {
-    const uint64_t distance = target - place;
-    switch ((vp__reloc_form)reloc->form) {
-    case VP__FORM_NOTHING: return true;
-    case VP__FORM_ABS64: return write64(at, target);
-    case VP__FORM_ABS32: return write32(at, target, target <= UINT32_MAX);
-    case VP__FORM_ABS32S: return write32(at, target, fits(target, 32));
-    case VP__FORM_REL64: return write64(at, distance);
-    case VP__FORM_REL32: return write32(at, distance, fits(distance, 32));
-    case VP__FORM_BRANCH26:
+    const uint64_t distance = target - site;
+    switch ((vp__reloc_field)reloc->field) {
+    case VP__FIELD_NOTHING: return true;
+    case VP__FIELD_ABS64: return write64(at, target);
+    case VP__FIELD_ABS32: return write32(at, target, target <= UINT32_MAX);
+    case VP__FIELD_ABS32S: return write32(at, target, fits(target, 32));
+    case VP__FIELD_REL64: return write64(at, distance);
+    case VP__FIELD_REL32: return write32(at, distance, fits(distance, 32));
+    case VP__FIELD_BRANCH26:
         return write_field(at, 0x3ffffff, distance >> 2,
                            fits(distance, 28) && (distance & 3) == 0);
-    case VP__FORM_PAGE21: return write_page21(at, place, target);
-    case VP__FORM_LOW12: return write_low12(at, target, reloc->shift);
+    case VP__FIELD_PAGE21: return write_page21(at, site, target);
+    case VP__FIELD_LOW12: return write_low12(at, target, reloc->shift);
     }
     return false;
 }

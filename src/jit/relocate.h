@@ -19,23 +19,23 @@ typedef enum {
 
 /* How the address is written. */
 typedef enum {
-    VP__FORM_NOTHING,
-    VP__FORM_ABS64,
-    VP__FORM_ABS32,  /* zero-extended */
-    VP__FORM_ABS32S, /* sign-extended */
-    VP__FORM_REL64,
-    VP__FORM_REL32,
-    VP__FORM_BRANCH26, /* the rest are fields of aarch64 instructions */
-    VP__FORM_PAGE21,
-    VP__FORM_LOW12,
-} vp__reloc_form;
+    VP__FIELD_NOTHING,
+    VP__FIELD_ABS64,
+    VP__FIELD_ABS32,  /* zero-extended */
+    VP__FIELD_ABS32S, /* sign-extended */
+    VP__FIELD_REL64,
+    VP__FIELD_REL32,
+    VP__FIELD_BRANCH26, /* the rest are fields of aarch64 instructions */
+    VP__FIELD_PAGE21,
+    VP__FIELD_LOW12,
+} vp__reloc_field;
 
 typedef struct {
     uint32_t type; /* as <elf.h> numbers it */
-    uint8_t form;  /* vp__reloc_form */
+    uint8_t field; /* vp__reloc_field */
     uint8_t reach; /* vp__reach */
-    uint8_t width; /* bytes at the place */
-    uint8_t shift; /* of VP__FORM_LOW12: the field counts units of 1 << shift bytes */
+    uint8_t width; /* bytes at the site */
+    uint8_t shift; /* of VP__FIELD_LOW12: the field counts units of 1 << shift bytes */
 } vp__reloc;
 
 /* What a type of relocation means for a machine (EM_X86_64, EM_AARCH64); NULL when it is
@@ -43,9 +43,8 @@ typedef struct {
 const vp__reloc *vp__reloc_find(unsigned machine, uint32_t type);
 
 /* Writes `target` (symbol plus addend) to the `width` bytes at `at`, which the code will
- * see at the address `place`. False, and nothing is written, when it does not fit. */
-bool vp__reloc_apply(const vp__reloc *reloc, uint8_t *at, uint64_t place,
-                     uint64_t target);
+ * see at the address `site`. False, and nothing is written, when it does not fit. */
+bool vp__reloc_apply(const vp__reloc *reloc, uint8_t *at, uint64_t site, uint64_t target);
 
 /* A slot: a jump to a symbol's address, then the address itself. It serves calls that do
  * not reach the symbol, and code that loads the address from memory. */

@@ -10,7 +10,7 @@ enum {
     TESTED_IN_ALL = 2048,
     /* Runs until kept code must prove itself again, at first; later twice as many. */
     AGAIN = 1 << 13,
-    /* What a run must gain at least: less is what finding out the facts costs. */
+    /* A variant must gain so much in a run: finding out the facts costs no less. */
     LEAST_NS = 50,
 };
 static const double least_gain = 0.97; /* likewise, of the native code's time */
@@ -86,7 +86,7 @@ vp__variant *vp__special_note(vp__special *s, const vp__facts *facts, int runs, 
 
 vp__variant *vp__special_add(vp__special *s, const vp__facts *facts) {
     if (!vp__spin_trylock(&s->lock)) return NULL;
-    vp__variant *v = vp__special_find(s, facts); /* somebody may have been faster */
+    vp__variant *v = vp__special_find(s, facts); /* another thread may have been faster */
     if (!v) v = add(s, facts, VP__VARIANTS, TESTED_IN_ALL);
     vp__spin_unlock(&s->lock);
     return v;
@@ -124,7 +124,7 @@ static vp__verdict decide(vp__special *s, vp__variant *v, int *permille) {
     const double native = typical(v->sample[0]), special = typical(v->sample[1]);
     const double share = native > 0 ? special / native : 1;
     const double gain = (1 - share) * v->ns / VP__TRIAL_RUNS;
-    /* What was kept before stays unless it is no better at all. */
+    /* A variant that was kept before stays unless it gains nothing at all. */
     const bool pays = v->was_kept ? share < 1 : share < least_gain && gain >= LEAST_NS;
     *permille = (int)(share * 1000 + 0.5);
     v->count[0] = v->count[1] = 0;

@@ -7,7 +7,7 @@
  *
  * A kernel has few variants and so have all kernels together, whatever a program does with
  * its shapes: facts that come and go never get as far as to be compiled. Code that was
- * dropped stays where it is, since somebody may be running it.
+ * dropped stays where it is, since a thread may be running it.
  */
 #ifndef VP_JIT_SPECIAL_H
 #define VP_JIT_SPECIAL_H
@@ -29,7 +29,7 @@ typedef enum {
 /* Code of either stage, and how it fared. */
 typedef struct {
     _Atomic int state; /* vp__code_state */
-    /* Set once, by a release that pairs with the acquire of whoever is about to run it. */
+    /* Set once, by a release that pairs with the acquire of a thread that is about to run it. */
     _Atomic(vp__native_fn) fn;
     vp__object *object; /* where it is; never released */
     /* Of all runs, as far as they were measured. Relaxed: nothing depends on them but what is
@@ -48,10 +48,10 @@ typedef struct vp__variant {
     vp__facts facts;   /* does not change */
     _Atomic int phase; /* vp__special_phase; relaxed: either code is right at any time */
     _Atomic uint32_t turn;
-    /* What compiling made, until it is known whether it is worth a place in the cache. */
+    /* The object that compiling made, until it is known whether the cache shall have it. */
     void *image;
     size_t image_bytes;
-    /* The trial; `lock` guards the rest, and who finds it taken does without. */
+    /* The trial; `lock` guards the rest; a thread that finds it taken does without. */
     vp__spinlock lock;
     bool was_kept;
     uint64_t again;                  /* runs after which kept code is on trial again */
@@ -60,7 +60,7 @@ typedef struct vp__variant {
     double ns;                       /* of all native samples */
 } vp__variant;
 
-/* What a kernel keeps about its variants. Zero is a good start. */
+/* The variants of one kernel. All zero is a valid beginning. */
 typedef struct {
     _Atomic(vp__variant *) variant[VP__VARIANTS]; /* filled from the first on, and kept */
     _Atomic int live;  /* on trial or kept: a hint whether facts are worth finding out */
@@ -80,7 +80,7 @@ vp__variant *vp__special_find(vp__special *s, const vp__facts *facts);
 vp__variant *vp__special_note(vp__special *s, const vp__facts *facts, int runs, double ns,
                               double worth);
 
-/* The same at once, where more variants are welcome, for tests. */
+/* A new variant at once, whatever its runs take, for tests. */
 vp__variant *vp__special_add(vp__special *s, const vp__facts *facts);
 
 /* Whether another variant could be added in the normal course of things. */
@@ -95,7 +95,7 @@ bool vp__special_is_due(vp__variant *v);
 typedef enum { VP__NOT_DECIDED, VP__DECIDED_KEEP, VP__DECIDED_DROP } vp__verdict;
 
 /* A run took so long, `each` per element, with the variant or, on trial, with native code.
- * Whoever is told a decision is the only one; then *permille is what the variant took of the
+ * Only one thread is told a decision; then *permille is what the variant took of the
  * native code's time. */
 vp__verdict vp__special_measured(vp__special *s, vp__variant *v, bool specialised,
                                  double each, double ns, int *permille);

@@ -12,27 +12,83 @@
 #include <stdbool.h>
 
 #include "array/view.h"
+#include "ops/ops.h"
+
+/* --- the table ------------------------------------------------------------------------------ */
+
+typedef enum {
+#define VP_LIB(id, family, operands, rule, result, size, cost, numpy, doc) VP__LIB_##id,
+#include "lib/lib.def"
+    VP__LIB_KINDS
+} vp__lib_kind;
+
+/* What the dims of a result follow from. */
+typedef enum {
+    VP__SIZE_LIKE,      /* the operand's */
+    VP__SIZE_GIVEN,     /* the instruction says them */
+    VP__SIZE_VIEW,      /* the view operation */
+    VP__SIZE_JOIN,      /* the operands', whose lengths along the axis add up */
+    VP__SIZE_INDEX,     /* index arrays and the axes that they leave */
+    VP__SIZE_TARGET,    /* there is no result, but a target */
+    VP__SIZE_PRODUCT,   /* those of two stacks of matrices */
+    VP__SIZE_TRANSFORM, /* the operand's, with the length of the transform */
+    VP__SIZE_RUN,       /* what running finds out */
+} vp__size_rule;
+
+enum { VP__MANY = 255 }; /* operands: one or more */
+
+typedef struct {
+    const char *name;
+    const char *numpy; /* NumPy's name for the same function; "" where it has none */
+    const char *doc;   /* one sentence */
+    uint8_t operands;
+    uint8_t rule, result; /* vp__rule, vp__result */
+    uint8_t size;         /* vp__size_rule */
+    float cost;           /* nanoseconds an element: see lib.def */
+} vp__lib_info;
+
+extern const vp__lib_info vp__lib_rows[VP__LIB_KINDS];
+
+/* As vp__rule_types, by the row. */
+bool vp__lib_types(vp__lib_kind kind, vp_dtype t, vp_dtype *work, vp_dtype *result);
+
+/* What a row is called together with an epilogue; NULL when the row does not take it. */
+const char *vp__lib_epilogue_name(vp__lib_kind kind, int op);
+/* Whether a row takes any epilogue. */
+bool vp__lib_takes_epilogues(vp__lib_kind kind);
+/* Whether any row takes this operation as an epilogue: most are none. */
+static inline bool vp__lib_is_epilogue(int op) {
+    return false
+#define VP_EPILOGUE(id, epilogue) || op == VP__OP_##epilogue
+#include "lib/lib.def"
+        ;
+}
+
+/* --- the operations ------------------------------------------------------------------------- */
 
 /* Copies with conversion: out[...] = (out type)in[...], same dims, any strides. Use for
  * layout changes; tiles transposes so that both sides stay in cache. */
 void vp__lib_copy(const vp__view *out, const vp__view *in, int64_t part, int64_t parts);
 
-/* Sorts along `axis` into out (same dims and type), NaNs last, as NumPy; complex
- * lexicographically. argsort writes int64 positions, stable: -0.0 and 0.0 are equal to
- * it, and so are all NaNs. sort puts -0.0 before 0.0 and NaNs in the order of their bits.
- * Parts split the other axes. */
-void vp__lib_sort(const vp__view *out, const vp__view *in, int axis, int64_t part,
-                  int64_t parts, void *scratch);
-void vp__lib_argsort(const vp__view *out, const vp__view *in, int axis, int64_t part,
-                     int64_t parts, void *scratch);
-size_t vp__lib_sort_scratch(const vp__view *in, int axis); /* for either, per part */
+/* Along `axis` into out, which has the same dims; parts split the other axes.
+ * Sorts: NaNs last, as NumPy; complex lexicographically. argsort writes int64 positions,
+ * stable: -0.0 and 0.0 are equal to it, and so are all NaNs. sort puts -0.0 before 0.0 and
+ * NaNs in the order of their bits.
+ * Scans: strictly left to right, as NumPy's; in has been cast to out's type. */
+#define VP_ALONG(id, rule, result, cost, scratch, numpy, doc)                            \
+    void vp__lib_##id(const vp__view *out, const vp__view *in, int axis, int64_t part,   \
+                      int64_t parts, void *scratch);
+#include "lib/lib.def"
+size_t vp__lib_sort_scratch(const vp__view *in, int axis);
+size_t vp__lib_no_scratch(const vp__view *in, int axis);
 
-/* Running sum and product along `axis`, strictly left to right as NumPy's; in has been
- * cast to out's type. Parts split the other axes. */
-void vp__lib_cumsum(const vp__view *out, const vp__view *in, int axis, int64_t part,
-                    int64_t parts);
-void vp__lib_cumprod(const vp__view *out, const vp__view *in, int axis, int64_t part,
-                     int64_t parts);
+/* The same by the row: NULL for a row of another family. */
+typedef struct {
+    void (*run)(const vp__view *out, const vp__view *in, int axis, int64_t part,
+                int64_t parts, void *scratch);
+    size_t (*scratch)(const vp__view *in, int axis);
+} vp__lane_work;
+extern const vp__lane_work vp__lib_along[VP__LIB_KINDS];
 
 /* Counts the true elements of a bool view, in C order, and lists their positions:
  * positions is int64 [count][ndim] (nonzero) or, when flat, int64 [count] of C-order
@@ -95,8 +151,12 @@ typedef enum {
     VP__FFT_WHOLE,    /* n real to n complex, the second half mirrored */
     VP__FFT_WHOLE_BACKWARD,
     VP__FFT_REAL, /* n / 2 + 1 complex to n real, inverse */
-    VP__FFT_KINDS
+    VP__FFT_KINDS,
+    VP__FFT_NONE = VP__FFT_KINDS /* no transform */
 } vp__fft_kind;
+/* Which of them a row is of elements that are real or complex; NONE if it does not take them. */
+vp__fft_kind vp__lib_fft_kind(vp__lib_kind kind, bool real);
+bool vp__lib_is_fourier(vp__lib_kind kind);
 typedef struct vp__fft_plan vp__fft_plan;
 
 vp__fft_plan *vp__lib_fft_plan(vp__fft_kind kind, bool single, int64_t n);

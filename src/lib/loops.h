@@ -14,7 +14,7 @@
 #include "array/dtype.h"
 
 struct vp__fft_plan;
-struct vp__fft_lanes;
+struct vp__fft_fibres;
 struct vp__fft_mirror;
 
 /* A group of lanes to scan: n steps along the axis, strides in bytes. */
@@ -22,10 +22,22 @@ typedef struct {
     char *out;
     const char *in;
     int64_t n, lanes;
-    int64_t out_step, in_step; /* along the axis */
-    int64_t out_lane, in_lane; /* from lane to lane */
+    int64_t out_step, in_step;   /* along the axis */
+    int64_t out_fibre, in_fibre; /* from lane to lane */
 } vp__scan;
 typedef void (*vp__scan_fn)(const vp__scan *s);
+
+/* The scans there are: rows along an axis of lib.def, whose step is in loops_scan.c. */
+#define VP__SCANS(SCAN, ...)                                                             \
+    SCAN(cumsum, __VA_ARGS__)                                                            \
+    SCAN(cumprod, __VA_ARGS__)                                                           \
+    SCAN(cummax, __VA_ARGS__)
+enum {
+#define VP__SCAN(id, unused) VP__SCAN_##id,
+    VP__SCANS(VP__SCAN, )
+#undef VP__SCAN
+        VP__NSCANS
+};
 
 /* Adds a[rows][depth] @ b[depth][cols] to out, or sets out when `first`: each element's
  * terms are added one after another in the order of the depth. Strides are bytes. A row
@@ -74,10 +86,10 @@ typedef struct {
     bool (*take)(void *out, const void *base, const int64_t *index, int64_t n,
                  int64_t dim, int size);
 
-    /* By 0 for sums and 1 for products, and by type: lane by lane, for lanes contiguous
-     * in themselves, or step by step, for lanes side by side. */
-    const vp__scan_fn (*scan_along)[VP__NDTYPES];
-    const vp__scan_fn (*scan_across)[VP__NDTYPES];
+    /* By type, and by the scan: lane by lane, for lanes contiguous in themselves, or step by
+     * step, for lanes side by side. */
+    const vp__scan_fn (*scan_along)[VP__NSCANS];
+    const vp__scan_fn (*scan_across)[VP__NSCANS];
 
     const vp__product_fn *product; /* by type */
     const vp__gemm_loop *gemm;     /* of float32 and float64; no tile: there is none */
@@ -90,7 +102,7 @@ typedef struct {
     bool (*argsort)(int64_t *out, const void *in, int64_t n, vp_dtype t, void *scratch);
 
     /* Transforms a group of lanes; see fft.h. */
-    void (*fft)(const struct vp__fft_plan *plan, const struct vp__fft_lanes *lanes);
+    void (*fft)(const struct vp__fft_plan *plan, const struct vp__fft_fibres *lanes);
     void (*fft_mirror)(const struct vp__fft_mirror *m);
 } vp__loops;
 
@@ -105,13 +117,14 @@ const vp__loops *vp__loops_get(void);
                                    int64_t);                                             \
     bool vp__loops_take_##isa(void *, const void *, const int64_t *, int64_t, int64_t,   \
                               int);                                                      \
-    extern const vp__scan_fn vp__loops_scan_along_##isa[2][VP__NDTYPES];                 \
-    extern const vp__scan_fn vp__loops_scan_across_##isa[2][VP__NDTYPES];                \
+    extern const vp__scan_fn vp__loops_scan_along_##isa[VP__NDTYPES][VP__NSCANS];        \
+    extern const vp__scan_fn vp__loops_scan_across_##isa[VP__NDTYPES][VP__NSCANS];       \
     extern const vp__product_fn vp__loops_product_##isa[VP__NDTYPES];                    \
     extern const vp__gemm_loop vp__loops_gemm_##isa[2];                                  \
     bool vp__loops_sort_##isa(void *, const void *, int64_t, vp_dtype, void *);          \
     bool vp__loops_argsort_##isa(int64_t *, const void *, int64_t, vp_dtype, void *);    \
-    void vp__loops_fft_##isa(const struct vp__fft_plan *, const struct vp__fft_lanes *); \
+    void vp__loops_fft_##isa(const struct vp__fft_plan *,                                \
+                             const struct vp__fft_fibres *);                             \
     void vp__loops_fft_mirror_##isa(const struct vp__fft_mirror *);
 
 /* Inside loops_*.c: the name of something for the instruction set being compiled. */

@@ -5,12 +5,11 @@
 
 #include "base/clock.h"
 #include "jit/kernel.h"
-#include "net/launch.h"
 #include "net/tuning.h"
 
 /* Measured over estimated, per kind of work (an operation of the table, or beyond it a
  * library operation), for the cores and for each device. */
-enum { KEYS = 256, TRIALS = 3, TRIAL_SHARE = 16, OVERHEAD_NS = 300 };
+enum { KEYS = 256, OVERHEAD_NS = 300 };
 static vp__figure factors[1 + VP__MAX_DEVICES][KEYS];
 
 /* Cycles per 64 bytes are for data in L1 at about this clock. */
@@ -44,7 +43,8 @@ static void correct(vp__figure *f, double measured, double least, double most) {
         now = old * (measured < old ? half : sqrt(sqrt(half)));
     }
     atomic_store_explicit(&f->value, (float)now, memory_order_relaxed);
-    if (n < TRIALS) atomic_store_explicit(&f->samples, n + 1, memory_order_relaxed);
+    if (n < VP__COST_TRIALS)
+        atomic_store_explicit(&f->samples, n + 1, memory_order_relaxed);
 }
 
 static vp__figure *factor_of(const vp__device *device, int key) {
@@ -59,12 +59,24 @@ static double factor(const vp__device *device, int key) {
 
 double vp__cost_factor(int key) { return factor(NULL, key); }
 
+double vp__cost_factor_on(const vp__device *device, int key) {
+    return factor(device, key);
+}
+
+int vp__cost_samples(const vp__device *device, int key) {
+    return samples(factor_of(device, key));
+}
+
+double vp__cost_copy(vp__device *device, int64_t bytes) {
+    return value(&device->latency) + (double)bytes * value(&device->ns_per_byte);
+}
+
 void vp__cost_mislead(double by) {
     for (int i = 0; i < KEYS; i++) {
         vp__figure *f = factor_of(NULL, i);
         atomic_store_explicit(&f->value, (float)(by * factor(NULL, i)),
                               memory_order_relaxed);
-        atomic_store_explicit(&f->samples, TRIALS, memory_order_relaxed);
+        atomic_store_explicit(&f->samples, VP__COST_TRIALS, memory_order_relaxed);
     }
 }
 
@@ -98,99 +110,24 @@ static float slowness(const vp__core *c) { return pace(&c->pace) / pace(&common_
 
 double vp__cost_slowness(const vp__core *c) { return (double)slowness(c); }
 
-/* --- places ------------------------------------------------------------------------- */
+/* --- books -------------------------------------------------------------------------- */
 
-static int64_t ahead_of(int core) {
+int64_t vp__cost_ahead(int core) {
     return atomic_load_explicit(&vp__cores[core]->ahead, memory_order_relaxed) +
            atomic_load_explicit(&vp__cores[core]->compiling, memory_order_relaxed);
 }
 
-/* The one with least to do, from `first` on. */
-static int least_busy(int first) {
+int vp__cost_least_busy(int first) {
     int best = first;
     int64_t least = INT64_MAX;
     for (int i = first; i < vp__placeable; i++) {
-        int64_t ahead = ahead_of(i);
+        int64_t ahead = vp__cost_ahead(i);
         if (ahead < least) {
             least = ahead;
             best = i;
         }
     }
     return best;
-}
-
-static int choose_core(const vp__node *n) {
-    /* A node that waits for an input goes where that will be: the work ahead of it there is
-     * what it waits for anyway. Stealing mends the rest. */
-    if (n->home >= 0 && n->home < vp__placeable &&
-        atomic_load_explicit(&n->waits[VP__WAIT_INPUT], memory_order_relaxed) > 1)
-        return n->home;
-    return least_busy(0);
-}
-
-static double copy_ns(vp__device *device, int64_t bytes) {
-    return value(&device->latency) + (double)bytes * value(&device->ns_per_byte);
-}
-
-/* Until the node would be done on a device. */
-static double on_device(const vp__node *n, vp__device *device) {
-    double ns = (double)atomic_load_explicit(&device->ahead, memory_order_relaxed) +
-                value(&device->latency) + n->estimate * factor(device, n->key);
-    for (int i = 0; i < n->ninputs; i++)
-        if (!vp__remote_will_be_on(n->in[i].storage, device))
-            ns += copy_ns(device, n->in[i].storage->bytes);
-    return ns;
-}
-
-/* Until it would be done on its core, with help from the others if it can be split. */
-static double on_cores(const vp__node *n) {
-    double own = n->cost;
-    if (own > 2 * (double)vp__tuning.piece_ns) own /= vp__placeable;
-    double ns = own + (double)ahead_of(n->home);
-    for (int i = 0; i < n->ninputs; i++) {
-        vp__storage *s = n->in[i].storage;
-        int home = atomic_load_explicit(&s->home, memory_order_relaxed);
-        if (home > VP__HOME_ON_DEVICE) continue;
-        if (!atomic_load_explicit(&s->remote, memory_order_acquire) ||
-            !vp__storage_is_on_host(s))
-            ns += copy_ns(vp__devices[VP__HOME_ON_DEVICE - home], s->bytes);
-    }
-    return ns;
-}
-
-/* Whether a place that would take longer gets the node all the same, now and then: figures
- * that speak against it could not be corrected otherwise. The more it takes, the more seldom,
- * so that such trials cost about one part in TRIAL_SHARE. */
-static bool is_due(_Atomic float *credit, double least, double ns) {
-    float now = atomic_load_explicit(credit, memory_order_relaxed) + (float)(least / ns);
-    bool due = now > TRIAL_SHARE;
-    atomic_store_explicit(credit, due ? 0 : now, memory_order_relaxed);
-    return due;
-}
-
-/* The device that would be done first, or NULL for the cores. A kind of work that has hardly
- * been done in some place is given to it a few times, if it is worth a trial. */
-static vp__device *choose_device(const vp__node *n) {
-    static _Atomic float cores_credit;
-    if (!vp__launch_is_possible(n)) return NULL;
-    bool worth_a_trial = n->cost >= (float)vp__tuning.trial_ns;
-    int trials = samples(factor_of(NULL, n->key));
-    vp__device *best = NULL;
-    double cores = on_cores(n), least = cores;
-    for (int i = 0; i < vp__device_count; i++) {
-        vp__device *device = vp__devices[i];
-        int done = samples(factor_of(device, n->key));
-        if (worth_a_trial && done < TRIALS) return done <= trials ? device : NULL;
-        double ns = on_device(n, device);
-        if (ns < least) {
-            least = ns;
-            best = device;
-        } else if (worth_a_trial && is_due(&device->credit, least, ns)) {
-            return device;
-        }
-    }
-    if (worth_a_trial && trials < TRIALS) return NULL;
-    return best && is_due(&cores_credit, least, cores) ? NULL : best;
 }
 
 static _Atomic int64_t *book_of(const vp__node *n) {
@@ -216,40 +153,34 @@ void vp__cost_book_compiling(int64_t ns) {
     /* Of the one thread that compiles, or of whoever undoes it after a fork. */
     static int core;
     /* Core 0 is the caller's: what it waits for should not have to wait too. */
-    if (ns > 0) core = vp__placeable > 1 ? least_busy(1) : 0;
+    if (ns > 0) core = vp__placeable > 1 ? vp__cost_least_busy(1) : 0;
     atomic_fetch_add_explicit(&vp__cores[core]->compiling, ns, memory_order_relaxed);
-}
-
-__attribute__((noinline)) static void place_among_devices(vp__node *n) {
-    n->cost = n->estimate * (float)factor(NULL, n->key);
-    n->device = choose_device(n);
-    vp__cost_book(n);
-}
-
-void vp__cost_place(vp__node *n) {
-    n->home = choose_core(n);
-    n->device = NULL;
-    if (vp__device_count)
-        place_among_devices(n);
-    else
-        book(n);
 }
 
 /* --- learning ----------------------------------------------------------------------- */
 
+enum { MOSTLY_CLOCK_NS = 300 }; /* what took no longer says little */
+
+/* What a node costs whatever it does: without this, a tiny one that was interrupted would
+ * teach that its kind of work takes a thousand times as long. */
+static double expected(const vp__node *n) { return (double)n->estimate + OVERHEAD_NS; }
+
+static void learn(const vp__node *n, double took) {
+    correct(factor_of(n->device, n->key), took / expected(n), 1e-4, 1e4);
+}
+
 void vp__cost_learn(vp__core *core, const vp__node *n) {
     /* Split nodes ran on several cores at once: what counts is the time of all of them. */
     const int64_t split = atomic_load_explicit(&n->piece_ticks, memory_order_relaxed);
-    double took = n->device ? vp__launch_ns(n)
-                  : split   ? (double)vp__clock_ns((uint64_t)split)
-                            : (double)vp__clock_ns(vp__clock_ticks() - n->began);
-    /* Shorter than this is mostly the clock. */
-    if (took < 300 || n->estimate <= 0) return;
-    /* What a node costs whatever it does: without this, a tiny one that was interrupted
-     * would teach that its kind of work takes a thousand times as long. */
-    const double expected = (double)n->estimate + OVERHEAD_NS;
-    if (!n->device && !split) learn_speed(core, took / (expected * factor(NULL, n->key)));
-    correct(factor_of(n->device, n->key), took / expected, 1e-4, 1e4);
+    const double took = split ? (double)vp__clock_ns((uint64_t)split)
+                              : (double)vp__clock_ns(vp__clock_ticks() - n->began);
+    if (took < MOSTLY_CLOCK_NS || n->estimate <= 0) return;
+    if (!split) learn_speed(core, took / (expected(n) * factor(NULL, n->key)));
+    learn(n, took);
+}
+
+void vp__cost_learn_launch(const vp__node *n, double ns) {
+    if (ns >= MOSTLY_CLOCK_NS && n->estimate > 0) learn(n, ns);
 }
 
 void vp__cost_learn_copy(vp__device *device, double ns, int64_t bytes) {

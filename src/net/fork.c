@@ -12,40 +12,9 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "net/net.h"
-
-_Atomic int vp__forking;
-_Thread_local _Atomic int vp__call_within;
-
-/* noinline: in line, every call would find out first whether it is within another. */
-__attribute__((noinline)) void vp__call_give_back(const _Atomic int *call) {
-    /* What others have left is for workers, where there are any: `release` is not called by a
-     * thread that has nothing to do with it. */
-    if (call != &vp__call_within) vp__storages_give_back(vp__placeable == 1);
-}
-
-/* Held for as long as a fork takes; others wait for the end of it by taking it. */
-static pthread_mutex_t passing = PTHREAD_MUTEX_INITIALIZER;
-
-__attribute__((noinline, cold)) void vp__fork_pass(vp__core *core, int state) {
-    /* A `release` of the user's that issues: a fork waits for the worker that runs it. */
-    if (vp__core_is_worker(core)) return;
-    /* relaxed: our own. */
-    const int back = atomic_load_explicit(&core->call, memory_order_relaxed);
-    /* The barrier of our own, where the system has none. */
-    atomic_thread_fence(memory_order_seq_cst);
-    while (vp__fork_waits()) {
-        /* In the child nobody would find what a wait has set free. */
-        if (state == VP__PAUSED) vp__storages_leave();
-        /* release pairs with wait_for_others: what we did is done. */
-        atomic_store_explicit(&core->call, state, memory_order_release);
-        pthread_mutex_lock(&passing);
-        pthread_mutex_unlock(&passing);
-        /* relaxed, and the fence before we look again: as in vp__call_begin. */
-        atomic_store_explicit(&core->call, back, memory_order_relaxed);
-        atomic_thread_fence(memory_order_seq_cst);
-    }
-}
+#include "net/pause.h"
+#include "net/wait.h"
+#include "net/workers.h"
 
 static bool is_in_the_way(const vp__core *c) {
     /* acquire pairs with the release of whoever leaves or pauses. */
@@ -61,8 +30,8 @@ static void wait_for_others(const vp__core *self) {
 
 static void before_fork(void) {
     vp__storages_hold();
-    pthread_mutex_lock(&passing);
-    /* seq_cst, and the barrier: see fork.h. */
+    vp__forks_hold();
+    /* seq_cst, and the barrier: see pause.h. */
     atomic_fetch_or_explicit(&vp__forking, VP__FORK_WAITS, memory_order_seq_cst);
     vp__everybody_sees();
     wait_for_others(vp__core_of_thread());
@@ -80,7 +49,7 @@ static void after_fork(void) {
         vp__workers_start();
     /* release: whoever sees that it is over sees the workers' state. */
     atomic_fetch_and_explicit(&vp__forking, ~VP__FORK_WAITS, memory_order_release);
-    pthread_mutex_unlock(&passing);
+    vp__forks_let_go();
 }
 
 /* The record of a thread that is not there any more. relaxed: the child has one thread. */
@@ -111,7 +80,7 @@ static void in_child(void) {
         if (group) vp__observe_end(group);
     }
     /* Not of a call: nobody would give back what that was the last to use. */
-    vp__core_leave_storages();
+    vp__workers_take_storages();
 }
 
 void vp__fork_init(void) {

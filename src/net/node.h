@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A node of the execution net: work whose inputs, sizes or target may not be ready yet. It
- * moves itself along: sized, placed, run, stored, completed, each step taken by whoever
- * delivers the last signal that step waits for. Nothing looks at the net from outside.
+ * moves itself along: sized, placed, run, stored, completed (life.h), each step taken by whoever
+ * delivers the last signal that step waits for. Nothing looks at the net from outside. This is
+ * the record: what a node knows of itself.
  *
  * Inputs gate computing; earlier accesses to the target gate only the store. A node that
  * may not store yet computes into a temporary, and the one who opens the gate stores.
@@ -97,6 +98,7 @@ struct vp__node {
     int8_t ndim, target_ndim;
     uint8_t stage; /* vp__stage of the code that runs, or ran last */
     bool is_sized; /* dims and estimate were known at issue */
+    bool at_once;  /* runs on the thread that submits it, if it is ready then */
     bool is_put;   /* result is an existing storage, and there is a target view */
     bool fits;     /* value and target agree in shape: may be stored directly */
     uint8_t round; /* of vp__nodes_in_flight */
@@ -119,6 +121,13 @@ struct vp__work {
     void (*deinit)(vp__node *n);
     /* Describes part `phase` of a sized node for a device; NULL: only the CPU can run it. */
     void (*device_part)(vp__node *n, int phase, struct vp__device_part *part);
+    /* Whether that goes for this node, too, and finds the regions it would read of its inputs,
+     * before it is placed; NULL: it does, and they are known. */
+    bool (*suits_device)(vp__node *n);
+    /* Whenever inputs are complete: the views that a device is to have, which its parts name as
+     * their sources, and which live as long as the node. NULL: without memory, or since some of
+     * what is read has failed, and the CPU does it. Without it they are the inputs. */
+    const vp__input *(*device_inputs)(vp__node *n, int *count);
     /* Tells the target what became of the write, which failed with n->error, not retained, or
      * went well; NULL: as of one write of the whole target. */
     void (*settle)(vp__node *n);
@@ -140,38 +149,9 @@ vp__node *vp__node_new(const vp__work *work, const char *name, const char *where
 vp__input *vp__node_add_input(vp__node *n, vp__storage *s, vp_dtype dtype, int64_t offset,
                               int ndim, const int64_t *dims, const int64_t *strides);
 
-/* Enters the accesses and lets the node go; it is not the caller's any more. Set before:
- * inputs, dtype, result (the node takes a reference of its own), write_region; dims,
- * strides and cost unless work->size finds them; for a put the target. */
-void vp__node_submit(vp__node *n);
-
 /* Ends the attaching of `waits` waiters to one counter, of which `marks` of the node's own
  * stay; returns how many signals are still to come. */
 int vp__node_attached(vp__node *n, vp__wait what, int waits, int marks);
-
-/* What a node that enters the net by itself has to do as well: it counts from now on, and
- * has an id. */
-void vp__node_enter(vp__core *core, vp__node *n);
-
-/* Steps, called by signals. */
-void vp__node_signal(vp__node *n, int what);
-
-/* Computing is over: the value is in the result, in a temporary, or failed. Called on the
- * thread where that happened. */
-void vp__node_computed(vp__core *core, vp__node *n);
-
-/* Counts a value that exists now, if its work does not count itself. */
-void vp__node_count(vp__core *core, const vp__node *n);
-
-/* Gives a value that will never exist a size, if it has none yet, and poisons it first, so
- * that dependents move on to inherit its error. */
-void vp__node_publish_failure(vp__node *n);
-
-/* Stores the value into its target; the last of the store's signals calls it. */
-void vp__node_store(vp__node *n);
-
-/* Publishes a late size: dims and strides of n are set. Allocates nothing. */
-void vp__node_publish_size(vp__node *n);
 
 /* The error the node's inputs hand it, not retained; NULL if none. */
 vp__error *vp__node_inherited(const vp__node *n);
@@ -182,21 +162,16 @@ vp__error *vp__node_no_memory(const vp__node *n);
 /* Notes that the node failed; takes over the error. The first one counts. */
 void vp__node_fail(vp__node *n, vp__error *e);
 
-/* Runs a node or a ticket taken from a queue, then whatever it made ready. */
-void vp__node_run(vp__core *core, vp__node *n);
-
-/* Adds waiters to what this thread has to signal; delivers unless it is at it already. */
-void vp__signals_deliver(vp__core *core, vp__waiter *list);
-/* Queues what delivering found ready; keeps the first one of this core's for the caller when
- * `keep`, and returns it. */
-vp__node *vp__ready_take(vp__core *core, bool keep);
-
 void vp__node_unref(vp__node *n);
 
 /* Addresses: element 0,0,… of an input or of the value. */
 static inline char *vp__input_data(const vp__input *in) {
     return atomic_load_explicit(&in->storage->host, memory_order_relaxed) + in->offset;
 }
+
+/* Counts memory that the node will allocate as in flight already, and takes it out again. */
+void vp__node_promise(vp__node *n);
+void vp__node_unpromise(vp__node *n);
 
 /* In flight: bounded by helping (wait.c). */
 extern vp__rounds vp__nodes_in_flight;

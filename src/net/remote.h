@@ -4,7 +4,8 @@
  * is a copy in the memory of one device. It never changes once it is there: a node on a
  * device makes a new replica, a write on the host makes the storage forget its replicas,
  * and whoever still reads one holds a reference. So the order of accesses stays the
- * business of the storage's log, and moving contents is always only reading them.
+ * business of the storage's log, and moving contents is always only reading them; how they
+ * move is told in life.h.
  *
  * The host's memory is written by the CPU's nodes only, and is made good once: a storage
  * that a device produced is either only there, or being fetched, or on the host for good.
@@ -29,21 +30,39 @@ typedef struct vp__replica {
     char *staging;        /* from here, where a view's were picked */
 } vp__replica;
 
+static inline vp__replica *vp__replica_retain(vp__replica *r) {
+    /* relaxed: whoever has a reference may make another. */
+    atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
+    return r;
+}
+
 void vp__replica_release(vp__replica *r);
 
 /* A new replica without contents and with one reference; NULL without memory. */
 vp__replica *vp__replica_new(vp__device *device, size_t bytes);
 
-/* Waits until a storage's contents are in the host's memory: attaches a waiter and returns
- * true, or returns false when they are there already. Starts fetching them if need be. */
-bool vp__remote_to_host(vp__storage *s, void *who, int what);
+/* What a storage knows of the world beyond the host. Made once, kept to the storage's end;
+ * `replicas` and `fetching` are guarded by the storage's lock. */
+typedef struct {
+    vp__remote base;
+    vp__device_event event; /* of the fetch to the host */
+    vp__storage *storage;   /* held while it is fetched */
+    bool fetching;
+    vp__replica *replicas; /* current ones */
+    vp__replica *fetched;  /* from this one */
+    const char *name, *where;
+} vp__whereabouts;
 
-/* Finds or makes a replica of an input on a device and, when it is not there yet, attaches
- * the node (for what) and adds to *waits; the count may be signalled before this returns.
- * The contents may have to come through the host: then there is no replica yet, and the
- * node must ask again. *failed when it cannot be had. */
-vp__replica *vp__remote_to_device(const vp__input *in, vp__device *device, vp__node *n,
-                                  int what, int *waits, bool *failed);
+/* NULL: the contents are on the host and nowhere else. */
+static inline vp__whereabouts *vp__whereabouts_of(vp__storage *s) {
+    /* acquire pairs with the release in vp__whereabouts_make. */
+    return (vp__whereabouts *)atomic_load_explicit(&s->remote, memory_order_acquire);
+}
+/* The same, made if there is none; NULL without memory. The storage's lock is held. */
+vp__whereabouts *vp__whereabouts_make(vp__storage *s, bool on_host);
+
+/* The current replica on a device, or NULL; `m` may be NULL. The lock is held. */
+vp__replica *vp__whereabouts_on(const vp__whereabouts *m, const vp__device *device);
 
 /* A device has produced the whole contents of a new storage: this replica, taken over. False
  * without memory. name and where tell of the instruction in case the device loses them. */

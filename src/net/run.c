@@ -1,137 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a node runs, stores and completes. Pieces of a big node are handed out by a counter
- * to whoever holds a ticket: the thread that starts it puts tickets (the node itself, again)
- * into its deque for others to steal. No thread waits for another inside a node: the one
- * that finishes the last piece goes on with the rest of the node's life.
+ * How a node runs. Pieces of a big node are handed out by a counter to whoever holds a ticket:
+ * the thread that starts it puts tickets (the node itself, again) into its deque for others to
+ * steal. No thread waits for another inside a node: the one that finishes the last piece goes on
+ * with the rest of the node's life.
  */
+#include "net/run.h"
+
 #include "array/pool.h"
 #include "array/shape.h"
 #include "base/clock.h"
 #include "base/config.h"
-#include "lib/lib.h"
-#include "net/cost.h"
-#include "net/fork.h"
-#include "net/issue.h"
-#include "net/launch.h"
-#include "net/node.h"
+#include "net/core_queue.h"
+#include "net/life.h"
+#include "net/pause.h"
 #include "net/traced.h"
 #include "trace/trace.h"
 
 enum { TURNS = 16 }; /* nodes that a waiting thread runs before it looks up */
-
-static void finish_access(vp__core *core, vp__group *g) {
-    if (g) vp__signals_deliver(core, vp__access_finish(g));
-}
-
-static void release_inputs(vp__core *core, vp__node *n) {
-    for (int i = 0; i < n->ninputs; i++) {
-        finish_access(core, n->in[i].group);
-        vp__storage_release(n->in[i].storage);
-    }
-    n->ninputs = 0;
-}
-
-static void unpromise(vp__node *n) {
-    if (n->promised)
-        atomic_fetch_sub_explicit(&vp__bytes_promised, n->promised, memory_order_relaxed);
-    n->promised = 0;
-}
-
-/* The node's life is over: signals dependents, gives everything back. */
-static void complete(vp__core *core, vp__node *n) {
-    if (n->work->settle) {
-        n->work->settle(n);
-        vp__error_release(n->error);
-        n->error = NULL;
-    } else if (n->error) {
-        vp__storage_poison(n->result, n->error, &n->write_region, n->write_sequence);
-        n->error = NULL;
-    } else if (n->is_put && !n->work->stores_only) {
-        vp__count(&core->counters.stored,
-                  (uint64_t)vp__shape_count(n->target_ndim, n->target_dims, 1));
-        vp__target_written(n->result, n->dtype, n->target_ndim, n->target_dims,
-                           n->target_strides, &n->write_region, n->write_sequence);
-    }
-    if (n->temporary) vp__pool_free(n->temporary, (size_t)n->temporary_bytes);
-    if (n->work->deinit) n->work->deinit(n);
-    unpromise(n);
-    vp__cost_unbook(n);
-    vp__launch_end(n);
-    vp__count(&core->counters.completed, 1);
-    if (n->is_put)
-        vp__remote_forget(n->result);
-    else
-        atomic_store_explicit(&n->result->awaited, false, memory_order_relaxed);
-    finish_access(core, n->write);
-    vp__storage_release(n->result);
-    const uint8_t round = n->round;
-    vp__node_unref(n);
-    /* After vp_sync the user may touch memory that this node has written, and the borrowed
-     * memory that it was the last to use counts as owed. */
-    vp__rounds_end(&vp__nodes_in_flight, round);
-}
-
-static void store_copy(vp__node *n) {
-    int64_t strides[VP__MAXDIM];
-    char *target = atomic_load_explicit(&n->result->host, memory_order_relaxed);
-    vp__shape_expand_strides(n->target_ndim, n->target_dims, n->ndim, n->dims, n->strides,
-                             strides);
-    vp__view to = {target + n->target_offset, n->target_dims, n->target_strides,
-                   n->target_ndim, n->dtype};
-    vp__view from = {n->temporary, n->target_dims, strides, n->target_ndim, n->dtype};
-    vp__lib_copy(&to, &from, 0, 1);
-}
-
-/* Everything before it in the target's log is done, and so is computing. */
-void vp__node_store(vp__node *n) {
-    if (!n->error && !vp__storage_is_on_host(n->result)) {
-        /* relaxed: nobody else signals it now. The fetch's end comes back here. */
-        atomic_store_explicit(&n->waits[VP__WAIT_STORE], 1, memory_order_relaxed);
-        if (vp__remote_to_host(n->result, n, VP__WAIT_STORE)) return;
-    }
-    vp__core *core = vp__core_self();
-    if (!n->error && !vp__storage_allocate(n->result))
-        vp__node_fail(n, vp__node_no_memory(n));
-    if (!n->error) {
-        if (n->work->store)
-            n->work->store(n);
-        else
-            store_copy(n);
-    }
-    vp__trace(VP__TR_STORE, n->id, n->name, 0);
-    release_inputs(core, n);
-    complete(core, n);
-}
-
-void vp__node_count(vp__core *core, const vp__node *n) {
-    if (!n->work->one_kernel) return;
-    vp__count(&core->counters.kernels, 1);
-    vp__count(&core->counters.elements, (uint64_t)vp__shape_count(n->ndim, n->dims, 1));
-}
-
-/* The value exists. */
-void vp__node_computed(vp__core *core, vp__node *n) {
-    if (!n->device)
-        vp__trace(VP__TR_FINISH, n->id, n->name,
-                  vp__trace_pack(0, n->stage, (uint64_t)n->cost));
-    if (!n->error) {
-        vp__cost_learn(core, n);
-        vp__node_count(core, n);
-    } else {
-        vp__node_publish_failure(n);
-    }
-    if (n->is_put && (n->temporary || n->work->stores_only || n->error)) {
-        /* What only the store reads (indices, values) must stay until then. */
-        if (!n->work->stores_only) release_inputs(core, n);
-        if (atomic_load_explicit(&n->waits[VP__WAIT_STORE], memory_order_relaxed) > 1)
-            vp__count(&core->counters.waited_store, 1);
-        vp__node_signal(n, VP__WAIT_STORE);
-        return;
-    }
-    release_inputs(core, n);
-    complete(core, n);
-}
 
 /* Hands tickets for the other pieces to whoever is idle. */
 static void offer_pieces(vp__core *core, vp__node *n, int64_t pieces) {
@@ -144,12 +30,6 @@ static void offer_pieces(vp__core *core, vp__node *n, int64_t pieces) {
         if (!vp__core_queue(core, n, true)) vp__node_unref(n);
         vp__core_wake_if_worth(core, core->index);
     }
-}
-
-/* Whether threads that run nodes are asked to return. relaxed: they ask again and again. */
-static bool must_pause(void) {
-    return atomic_load_explicit(&vp__workers_pause, memory_order_relaxed) ||
-           vp__fork_waits();
 }
 
 /* Takes pieces until none is left. True if this thread finished the phase's last one. */
@@ -169,7 +49,7 @@ static bool run_pieces(vp__core *core, vp__node *n) {
         /* acq_rel: the one who brings it to zero sees every piece's output. */
         last = atomic_fetch_sub_explicit(&n->pieces_left, 1, memory_order_acq_rel) == 1;
         if (last) return true;
-        if (must_pause()) {
+        if (vp__must_pause()) {
             /* Asked to return: leave a ticket so that the rest is not forgotten. */
             atomic_fetch_add_explicit(&n->refs, 1, memory_order_relaxed);
             vp__core_push(core, core->index, n);
@@ -181,9 +61,9 @@ static bool run_pieces(vp__core *core, vp__node *n) {
 /* Runs a phase's pieces. True if this thread finished the last one, and so owns what comes
  * next; if not, the node may be gone already. */
 static bool run_phase(vp__core *core, vp__node *n) {
-    if (n->pieces == 1) {
-        n->work->piece(n, 0, core);
-        vp__count(&core->counters.pieces, 1);
+    if (n->pieces == 1 || n->at_once) { /* at once: nobody else knows of it */
+        for (int64_t i = 0; i < n->pieces; i++) n->work->piece(n, i, core);
+        vp__count(&core->counters.pieces, (uint64_t)n->pieces);
         return true;
     }
     /* The release of next_piece publishes pieces, pieces_left and the payload to whoever
@@ -216,7 +96,7 @@ static bool make_room(vp__node *n) {
     if (!n->is_put) {
         if (n->work->sizes_when_run) return true;
         if (!vp__storage_allocate(n->result)) return false;
-        unpromise(n);
+        vp__node_unpromise(n);
         n->out = atomic_load_explicit(&n->result->host, memory_order_relaxed);
         return true;
     }
@@ -282,6 +162,14 @@ static void join(vp__core *core, vp__node *n) {
     vp__node_unref(n); /* the ticket */
 }
 
+void vp__node_run_alone(vp__core *core, vp__node *n) {
+    /* relaxed: nobody else can start it. */
+    atomic_store_explicit(&n->started, true, memory_order_relaxed);
+    atomic_store_explicit(&core->busy, true, memory_order_relaxed);
+    start(core, n);
+    atomic_store_explicit(&core->busy, false, memory_order_relaxed);
+}
+
 void vp__node_run(vp__core *core, vp__node *n) {
     const bool continues = !(vp__config_get()->without & VP__WITHOUT_CONTINUATION);
     atomic_store_explicit(&core->busy, true, memory_order_relaxed);
@@ -301,7 +189,7 @@ void vp__node_run(vp__core *core, vp__node *n) {
         /* A chain that another thread goes on issuing has no end: who waits looks now and then
          * whether that is over. */
         const bool stays = !helps || ++turns < TURNS;
-        n = vp__ready_take(core, continues && stays && !must_pause() &&
+        n = vp__ready_take(core, continues && stays && !vp__must_pause() &&
                                      !vp__storages_are_owed());
     }
     atomic_store_explicit(&core->busy, false, memory_order_relaxed);

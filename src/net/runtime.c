@@ -2,38 +2,27 @@
  *
  * The runtime's beginning and end.
  */
+#include "net/runtime.h"
+
 #include <pthread.h>
 
 #include "array/pool.h"
 #include "base/clock.h"
-#include "base/config.h"
 #include "jit/native.h"
 #include "lib/lib.h"
 #include "net/cost.h"
 #include "net/fork.h"
-#include "net/net.h"
+#include "net/workers.h"
 #include "ops/kernels.h"
 #include "trace/trace.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void init(void) {
-    const vp__config *config = vp__config_get();
-    vp__issuers_init();
     vp__clock_init();
     vp__trace_init();
     vp__kernels_get();
-    vp__placeable = config->sync ? 1 : config->threads;
-    if (vp__placeable > VP__MAX_CORES / 2) vp__placeable = VP__MAX_CORES / 2;
-    for (int i = 0; i < vp__placeable; i++) {
-        vp__core *c = vp__core_new();
-        if (!c) {
-            vp__placeable = i ? i : 1;
-            break;
-        }
-        /* Core 0 waits for the first calling thread; the others are the workers'. */
-        atomic_store_explicit(&c->used, i > 0, memory_order_relaxed);
-    }
+    vp__cores_init();
     /* Handlers run before a fork in the reverse order of their registration: the pool's, which
      * registers with its first use, those of native code and of Fourier transforms must lock
      * after our workers have gone. */

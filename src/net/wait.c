@@ -3,16 +3,19 @@
  * Waiting. A caller that must wait works: it runs whatever is ready, here or stolen, until
  * what it waits for has happened, and sleeps only when there is nothing to run.
  */
+#include "net/wait.h"
+
 #include <sched.h>
 
 #include "array/pool.h"
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/spin.h"
-#include "net/bundle.h"
-#include "net/fork.h"
-#include "net/net.h"
-#include "net/remote.h"
+#include "net/core_queue.h"
+#include "net/entry.h"
+#include "net/life.h"
+#include "net/pause.h"
+#include "net/run.h"
 #include "net/tuning.h"
 #include "trace/trace.h"
 
@@ -23,9 +26,14 @@ enum { SPIN_NS = 20000, NAP_NS = 200000, IDLE_NS = 2000000 };
 static bool help(vp__core *core) {
     vp__node *n = vp__deque_steal(&core->deque);
     if (!n) n = vp__core_find(core);
-    if (!n) n = vp__bundle_take(core);
-    if (n) vp__node_run(core, n);
-    return n != NULL;
+    bool waits = false;
+    if (!n) n = vp__open_take(core, &waits);
+    if (!n) return false;
+    if (waits)
+        vp__open_submit(core, n);
+    else
+        vp__node_run(core, n);
+    return true;
 }
 
 static void wait_event(vp__event *e) {
@@ -195,13 +203,9 @@ static bool somebody_works(const vp__core *self) {
     return false;
 }
 
-bool vp__memory_has(int64_t bytes) {
-    const vp__config *config = vp__config_get();
-    return bytes <= config->memory_all || bytes <= config->memory;
-}
-
 __attribute__((noinline, cold)) static void wait_for_room(int64_t bytes) {
-    if (!vp__memory_has(bytes)) bytes = 0; /* whatever is freed, there will be no room */
+    if (!vp__pool_can_have(bytes))
+        bytes = 0; /* whatever is freed, there will be no room */
     if (has_room(bytes)) return;
     vp__core *core = vp__core_self();
     vp__count(&core->counters.limit_waits, 1);

@@ -69,7 +69,7 @@ void VP__ISA(vp__kernels_fill)(vp__kernels *k) {
     VP__ISA(vp__reduce_fill)(k);
 }
 
-/* What accurate mode has in the place of the same parts. */
+/* Puts the kernels of accurate mode over those of the same rows. */
 void VP__ISA(vp__kernels_fill_accurate)(vp__kernels *k) {
     VP__ISA(vp__kernels_fill_float_accurate)(k);
     VP__ISA(vp__kernels_fill_complex_accurate)(k);

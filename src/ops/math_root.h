@@ -21,8 +21,8 @@ static inline vp__vec_F64 vp__own_hypot(vp__vec_F64 x, vp__vec_F64 y) {
 #else
 typedef int32_t vp__whole_F32 __attribute__((vector_size(VP__VECTOR_BYTES)));
 
-/* A step of Halley's method for the cube root of a: t is three times as good after it. */
-static inline vp__vec_F32 vp__cbrtf_step(vp__vec_F32 a, vp__vec_F32 t) {
+/* One round of Halley's method for the cube root of a: t is three times as good after it. */
+static inline vp__vec_F32 vp__cbrtf_refine(vp__vec_F32 a, vp__vec_F32 t) {
     const vp__vec_F32 cube = t * t * t;
     return VP__FMA_F32(t, (a - cube) / VP__FMA_F32(cube, VP__ALL_F32(2), a), t);
 }
@@ -41,7 +41,7 @@ static inline vp__vec_F32 vp__own_cbrtf(vp__vec_F32 x) {
         __builtin_convertvector((vp__whole_F32)a, vp__vec_F32) * (1.0f / 3);
     vp__vec_F32 t =
         (vp__vec_F32)(__builtin_convertvector(third, vp__whole_F32) + 0x2a5137a0);
-    t = vp__cbrtf_step(a, vp__cbrtf_step(a, t));
+    t = vp__cbrtf_refine(a, vp__cbrtf_refine(a, t));
     t *= VP__SELECT_F32(given, one, VP__ALL_F32(0x1p-8f), VP__ALL_F32(0x1p8f));
     t = VP__SELECT_F32(zero, given, VP__SELECT_F32(given, most, t, given), given);
     return (vp__vec_F32)((vp__bits_F32)t ^ sign);

@@ -18,7 +18,7 @@ const vp__op_info vp__ops[VP__NOPS] = {
 #include "ops/ops.def"
 };
 
-typedef enum { NO, KEEP, FIT, WIDE, I8, I64, F32, F64 } becoming;
+typedef enum { NO, KEEP, FIT, WIDE, B8, I8, I64, F32, F64, CPLX } becoming;
 
 typedef struct {
     uint8_t from_bool, from_int, from_float, from_complex;
@@ -41,16 +41,23 @@ static becoming rule_of_class(vp__rule rule, vp__class cls) {
     return NO;
 }
 
+static vp_dtype complex_of(vp_dtype t) {
+    if (vp__dtype[t].cls == VP__CLASS_C) return t;
+    return t == VP_F32 ? VP_C64 : VP_C128;
+}
+
 static bool apply_rule(vp__rule rule, vp_dtype t, vp_dtype *work) {
     switch (rule_of_class(rule, vp__dtype[t].cls)) {
     case NO: return false;
     case KEEP: *work = t; return true;
     case FIT: *work = vp__dtype[t].size <= 2 ? VP_F32 : VP_F64; return true;
     case WIDE: *work = vp__dtype[t].cls == VP__CLASS_U ? VP_U64 : VP_I64; return true;
+    case B8: *work = VP_BOOL; return true;
     case I8: *work = VP_I8; return true;
     case I64: *work = VP_I64; return true;
     case F32: *work = VP_F32; return true;
     case F64: *work = VP_F64; return true;
+    case CPLX: *work = complex_of(t); return true;
     }
     return false;
 }
@@ -61,8 +68,16 @@ static vp_dtype result_type(vp__result result, vp_dtype work) {
     case VP__RESULT_BOOL: return VP_BOOL;
     case VP__RESULT_REAL: return vp__dtype[work].real;
     case VP__RESULT_INDEX: return VP_I64;
+    case VP__RESULT_COMPLEX: return complex_of(work);
     }
     return work;
+}
+
+bool vp__rule_types(vp__rule rule, vp__result column, vp_dtype t, vp_dtype *work,
+                    vp_dtype *result) {
+    if (!apply_rule(rule, t, work)) return false;
+    *result = result_type(column, *work);
+    return true;
 }
 
 static bool is_inexact(vp_dtype t) {

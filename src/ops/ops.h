@@ -29,12 +29,18 @@ typedef struct {
 
 extern const vp__op_info vp__ops[VP__NOPS];
 
+/* What an operation is called; beyond the table it is a conversion. */
+static inline const char *vp__op_name(int op) {
+    return op < VP__NOPS ? vp__ops[op].name : "cast";
+}
+
 /* What a row says about types: what bool operands become, what integers become, and
  * whether floats and complex values are taken, after all operands met in one type.
  *   KEEP  the type itself
  *   FIT   float32 for bool and 8 and 16 bits, float64 for more (NumPy has float16 where we
  *         give float32 to bool and 8 bits)
- *   I8, I64, F32, F64  that type     WIDE  64 bits of the same sign
+ *   B8, I8, I64, F32, F64  that type     WIDE  64 bits of the same sign
+ *   CPLX  complex64 for float32, complex128 for all others that are not complex
  *   NO    refused
  * WHERE's first operand is bool and takes no part in the meeting. */
 #define VP__RULES(RULE)                                                                  \
@@ -51,7 +57,10 @@ extern const vp__op_info vp__ops[VP__NOPS];
     RULE(INEXACT, FIT, FIT, KEEP, KEEP)                                                  \
     RULE(ANGLE, F64, FIT, KEEP, KEEP)                                                    \
     RULE(FLOAT, FIT, FIT, KEEP, NO)                                                      \
-    RULE(DIVIDE, F64, F64, KEEP, KEEP)
+    RULE(DIVIDE, F64, F64, KEEP, KEEP)                                                   \
+    RULE(FRACTION, F64, F64, KEEP, NO)                                                   \
+    RULE(SPECTRUM, CPLX, CPLX, CPLX, KEEP)                                               \
+    RULE(TRUTH, B8, B8, B8, B8)
 
 typedef enum {
 #define VP__RULE(id, b, i, f, c) VP__RULE_##id,
@@ -59,12 +68,14 @@ typedef enum {
 #undef VP__RULE
 } vp__rule;
 
-/* The result's type, from the working type: itself, bool, its component, int64. */
+/* The result's type, from the working type: itself, bool, its component, int64, the complex
+ * type that has it as its component. */
 typedef enum {
     VP__RESULT_SAME,
     VP__RESULT_BOOL,
     VP__RESULT_REAL,
     VP__RESULT_INDEX,
+    VP__RESULT_COMPLEX,
 } vp__result;
 
 /* An operand's type as the type rules see it. */
@@ -76,6 +87,11 @@ typedef struct {
 /* The type that arrays of these types have in common. Each integer type meets the fractions
  * there are by itself, as in NumPy: int8 and uint16 need float64 together, but fit float32. */
 vp_dtype vp__common_type(int n, const vp_dtype *types);
+
+/* Finds what an operand of type t is cast to, and the result's type, by a rule and a column of
+ * any table of operations. False when the rule refuses it. */
+bool vp__rule_types(vp__rule rule, vp__result column, vp_dtype t, vp_dtype *work,
+                    vp_dtype *result);
 
 /* Finds the types of `op` on these operands: operand i must be cast to work[i] before the
  * kernel table entry for vp__op_key(op, work) runs, and the result has type *result.

@@ -9,7 +9,7 @@
  * type T##v; load, store; loadn and storen, which touch only the first n elements (loadn
  * puts `rest` into the others); nmin(a, x) and nmax(a, x), which give x where x is NaN,
  * else a unless x is strictly beyond it; a set of NaN sightings T##nan with `saw`
- * (adds those of two vectors) and `any`; and numbers T##place as wide as the elements, with
+ * (adds those of two vectors) and `any`; and numbers T##position as wide as the elements, with
  * note_below and note_above(&a, &p, x, n): where x is strictly beyond a, they become x and
  * n.
  */
@@ -40,8 +40,8 @@ static inline f32v f32_load(const float *p) { return *(const f32u *)p; }
 static inline void f64_store(double *p, f64v v) { *(f64u *)p = v; }
 static inline void f32_store(float *p, f32v v) { *(f32u *)p = v; }
 
-typedef int64_t f64place __attribute__((vector_size(VP__VECTOR)));
-typedef int32_t f32place __attribute__((vector_size(VP__VECTOR)));
+typedef int64_t f64position __attribute__((vector_size(VP__VECTOR)));
+typedef int32_t f32position __attribute__((vector_size(VP__VECTOR)));
 
 #if VP__VECTOR == 64
 
@@ -93,24 +93,24 @@ static inline f32v f32_nan_from(f32v r, f32v x) {
     const __mmask16 nan = _mm512_cmp_ps_mask((__m512)x, (__m512)x, _CMP_UNORD_Q);
     return (f32v)_mm512_mask_mov_ps((__m512)r, nan, (__m512)x);
 }
-static inline void f64_note(f64v *a, f64place *p, f64v x, int64_t n, __mmask8 where) {
+static inline void f64_note(f64v *a, f64position *p, f64v x, int64_t n, __mmask8 where) {
     *a = (f64v)_mm512_mask_mov_pd((__m512d)*a, where, (__m512d)x);
-    *p = (f64place)_mm512_mask_set1_epi64((__m512i)*p, where, n);
+    *p = (f64position)_mm512_mask_set1_epi64((__m512i)*p, where, n);
 }
-static inline void f32_note(f32v *a, f32place *p, f32v x, int64_t n, __mmask16 where) {
+static inline void f32_note(f32v *a, f32position *p, f32v x, int64_t n, __mmask16 where) {
     *a = (f32v)_mm512_mask_mov_ps((__m512)*a, where, (__m512)x);
-    *p = (f32place)_mm512_mask_set1_epi32((__m512i)*p, where, (int32_t)n);
+    *p = (f32position)_mm512_mask_set1_epi32((__m512i)*p, where, (int32_t)n);
 }
-static inline void f64_note_below(f64v *a, f64place *p, f64v x, int64_t n) {
+static inline void f64_note_below(f64v *a, f64position *p, f64v x, int64_t n) {
     f64_note(a, p, x, n, _mm512_cmp_pd_mask((__m512d)x, (__m512d)*a, _CMP_LT_OQ));
 }
-static inline void f32_note_below(f32v *a, f32place *p, f32v x, int64_t n) {
+static inline void f32_note_below(f32v *a, f32position *p, f32v x, int64_t n) {
     f32_note(a, p, x, n, _mm512_cmp_ps_mask((__m512)x, (__m512)*a, _CMP_LT_OQ));
 }
-static inline void f64_note_above(f64v *a, f64place *p, f64v x, int64_t n) {
+static inline void f64_note_above(f64v *a, f64position *p, f64v x, int64_t n) {
     f64_note(a, p, x, n, _mm512_cmp_pd_mask((__m512d)x, (__m512d)*a, _CMP_GT_OQ));
 }
-static inline void f32_note_above(f32v *a, f32place *p, f32v x, int64_t n) {
+static inline void f32_note_above(f32v *a, f32position *p, f32v x, int64_t n) {
     f32_note(a, p, x, n, _mm512_cmp_ps_mask((__m512)x, (__m512)*a, _CMP_GT_OQ));
 }
 
@@ -159,24 +159,24 @@ static inline f64v f64_pick(f64nan which, f64v yes, f64v no) {
 static inline f32v f32_pick(f32nan which, f32v yes, f32v no) {
     return (f32v)(((f32nan)yes & which) | ((f32nan)no & ~which));
 }
-static inline void f64_note(f64v *a, f64place *p, f64v x, int64_t n, f64nan where) {
+static inline void f64_note(f64v *a, f64position *p, f64v x, int64_t n, f64nan where) {
     *a = f64_pick(where, x, *a);
     *p = (*p & ~where) | (n & where);
 }
-static inline void f32_note(f32v *a, f32place *p, f32v x, int64_t n, f32nan where) {
+static inline void f32_note(f32v *a, f32position *p, f32v x, int64_t n, f32nan where) {
     *a = f32_pick(where, x, *a);
     *p = (*p & ~where) | ((int32_t)n & where);
 }
-static inline void f64_note_below(f64v *a, f64place *p, f64v x, int64_t n) {
+static inline void f64_note_below(f64v *a, f64position *p, f64v x, int64_t n) {
     f64_note(a, p, x, n, x < *a);
 }
-static inline void f32_note_below(f32v *a, f32place *p, f32v x, int64_t n) {
+static inline void f32_note_below(f32v *a, f32position *p, f32v x, int64_t n) {
     f32_note(a, p, x, n, x < *a);
 }
-static inline void f64_note_above(f64v *a, f64place *p, f64v x, int64_t n) {
+static inline void f64_note_above(f64v *a, f64position *p, f64v x, int64_t n) {
     f64_note(a, p, x, n, x > *a);
 }
-static inline void f32_note_above(f32v *a, f32place *p, f32v x, int64_t n) {
+static inline void f32_note_above(f32v *a, f32position *p, f32v x, int64_t n) {
     f32_note(a, p, x, n, x > *a);
 }
 static inline f64v f64_nan_from(f64v r, f64v x) { return f64_pick(x != x, x, r); }

@@ -14,6 +14,8 @@
  * knows, then to write. Records that arrive between the two are left out, so each log is
  * read up to the same point both times.
  */
+#include "trace/export.h"
+
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -21,7 +23,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "trace/record.h"
 
 enum { ISSUE_NS = 100, NEVER = 0 };
 

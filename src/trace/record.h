@@ -9,9 +9,8 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdio.h>
 
-#include "trace/trace.h"
+#include "trace/kind.h"
 
 /* Half a cache line. The kind shares a word with the time, which has 56 bits left for
  * ticks since the start of the trace: most of a year. */
@@ -47,11 +46,5 @@ static inline vp__trace_kind vp__trace_record_kind(const vp__trace_record *r) {
 static inline uint64_t vp__trace_record_ticks(const vp__trace_record *r) {
     return r->when_kind >> 8;
 }
-
-/* How many complete records a log has. */
-int64_t vp__trace_log_length(const vp__trace_log *log);
-
-/* Writes the logs as a Chrome trace. Other threads may be appending to them. */
-void vp__trace_export(FILE *file, const vp__trace_log *logs);
 
 #endif

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/config.h"
-#include "trace/record.h"
+#include "trace/export.h"
 
 enum { FIRST_BLOCK = 128, LARGEST_BLOCK = 8192, FILE_NAME = 4096 };
 

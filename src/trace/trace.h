@@ -11,25 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum {
-    VP__TR_ISSUED,
-    VP__TR_SIZED,
-    VP__TR_PLACED,
-    VP__TR_READY,
-    VP__TR_START,      /* a thread begins to compute the node or a piece of it */
-    VP__TR_FINISH,     /* the same thread ends it */
-    VP__TR_STORE,      /* a result that waited for its gate is stored */
-    VP__TR_WAIT_BEGIN, /* a caller begins to wait for the node */
-    VP__TR_WAIT_END,
-    VP__TR_STEAL,
-    VP__TR_RENAME,
-    VP__TR_LIMIT,   /* an issuer met the limit of nodes or bytes in flight */
-    VP__TR_COMPILE, /* native code is there, or cannot be had; the name says it */
-    VP__TR_STORAGE, /* a storage begins to exist; `arg` is its address, as in the next two */
-    VP__TR_READ,    /* the node reads a storage, in the order of issue */
-    VP__TR_WRITE,     /* it writes one */
-    VP__TR_OPERATION, /* one of the operations fused into the node; the name says which */
-} vp__trace_kind;
+#include "trace/kind.h"
 
 /* Set by vp__trace_init before other threads of the processor exist, and by nobody else. */
 extern bool vp__trace_on;

@@ -26,6 +26,7 @@ from vbench import tracefile, where
 from vbench.measure import differs
 
 BUILD = Path(sys.argv[1]).resolve()
+RESULTS = Path(__file__).resolve().parents[1] / "figures" / "small.json"
 passed = failed = 0
 
 
@@ -327,10 +328,13 @@ def check_skipped_work():
 def check_what_shadows():
     """Neither the person's folder nor PYTHONPATH takes the place of a module."""
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("statistics", "json", "vbench", "runpy"):
+        for name in ("statistics", "json", "vbench", "vdraw", "vresults", "runpy"):
             (Path(folder) / f"{name}.py").write_text("raise SystemExit('the wrong one')\n")
         status, out, err = vproc("bench", "--help", cwd=folder, PYTHONPATH=folder)
         check("modules in the folder", status == 0 and "EXPERIMENT" in out, out + err)
+        status, out, err = vproc("bench", "--replot", str(RESULTS), "--svg", "drawn", cwd=folder,
+                                 PYTHONPATH=folder)
+        check("modules in the folder, drawing", status == 0 and "report.html" in out, out + err)
         (Path(folder) / "nobodys.py").write_text("")
         os.chdir(folder)
         check("packages in the folder", not build.has_package(sys.executable, "nobodys"))

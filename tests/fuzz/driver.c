@@ -42,6 +42,7 @@ typedef struct {
     bool stopping;
     vp_stats sum;
     vp__native_stats native;
+    uint64_t launches, loop_puts, runs, teams;
 } driver;
 
 const char *fuzz_way_name(int threads) {
@@ -114,6 +115,10 @@ static void add_stats(driver *d, const fuzz_worker *w) {
     d->native.compiled += n->compiled;
     d->native.loaded += n->loaded;
     d->native.failed += n->failed;
+    d->launches += w->channel->launches;
+    d->loop_puts += w->channel->loop_puts;
+    d->runs += w->channel->programs;
+    d->teams += w->channel->teams;
 }
 
 static void print_stats(const driver *d, double seconds) {
@@ -136,6 +141,7 @@ static void print_stats(const driver *d, double seconds) {
         {"limit_waits", s->limit_waits},
         {"kernels", s->kernels},
         {"elements", s->elements},
+        {"on a device", d->launches},
         {"compiled", d->native.compiled},
         {"loaded", d->native.loaded},
         {"not compiled", d->native.failed},
@@ -144,6 +150,11 @@ static void print_stats(const driver *d, double seconds) {
     printf("The net, over all programs and thread counts:\n");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         printf("  %-14s %14llu\n", rows[i].name, (unsigned long long)rows[i].value);
+    printf(
+        "Loops had %llu puts, and %llu puts were bundled; several threads issued %llu of "
+        "%llu runs\n",
+        (unsigned long long)d->loop_puts, (unsigned long long)s->bundled,
+        (unsigned long long)d->teams, (unsigned long long)d->runs);
     uint64_t programs = d->passed + d->failed;
     printf("%llu programs, each %d ways, in %.1f s: %.0f programs a second, %.0f runs\n",
            (unsigned long long)programs, d->o->ways, seconds, (double)programs / seconds,
@@ -215,9 +226,9 @@ static void ask(driver *d, group *g, int w, uint64_t first, int count) {
     fuzz_channel *c = g->worker[w].channel;
     c->first = first;
     c->count = count;
-    c->size = d->o->size;
+    c->mix = d->o->mix;
     c->text = d->o->text;
-    c->alone = c->leave_out = false;
+    c->leave_out = false;
     for (int i = 0; i < count; i++) c->result[i] = (fuzz_result){.end = FUZZ_MISSING};
     g->busy[w] = true;
     fuzz_worker_ask(

@@ -14,7 +14,7 @@ typedef struct {
     double seconds;       /* 0: no limit */
     int ways;
     int threads[FUZZ_WAYS]; /* threads[0] = 0: the reference */
-    fuzz_size size;
+    fuzz_mix mix;
     int jobs;
     bool keep_going;
     bool text;    /* compare logs as text: slower, but shows what differed */

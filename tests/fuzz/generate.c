@@ -2,6 +2,7 @@
  *
  * Programs: which steps, in which mixture; names, scopes, observations, gates.
  */
+#include <stddef.h>
 #include <string.h>
 
 #include "generator.h"
@@ -20,7 +21,7 @@ static bool step_let(fuzz_gen *g) {
 }
 
 static bool step_set(fuzz_gen *g) {
-    int a = fuzz_pick(g, FUZZ_ARRAY), x = fuzz_pick(g, FUZZ_ANY);
+    int a = fuzz_pick(g, FUZZ_TARGET), x = fuzz_pick(g, FUZZ_ANY);
     if (a < 0 || x < 0) return false;
     fuzz_shape s = fuzz_shape_of(&g->v[x]);
     vp_dtype t = (vp_dtype)g->v[x].dtype;
@@ -39,7 +40,7 @@ static bool step_set(fuzz_gen *g) {
 }
 
 static bool step_drop(fuzz_gen *g) {
-    int a = fuzz_pick(g, FUZZ_ARRAY);
+    int a = fuzz_pick(g, FUZZ_TARGET);
     if (a < 0) return false;
     fuzz_instruction *n = fuzz_add(g, FUZZ_DROP);
     n->in[0] = (fuzz_operand){.kind = VP__IN_ARRAY, .var = (int16_t)a};
@@ -54,9 +55,9 @@ static bool step_scope(fuzz_gen *g) {
         g->depth++;
         return true;
     }
-    if (g->depth == 0) return false;
+    if (g->depth <= g->floor) return false;
     if (fuzz_chance(&g->r, 40)) {
-        int a = fuzz_pick(g, FUZZ_ARRAY);
+        int a = fuzz_pick(g, FUZZ_TARGET);
         if (a >= 0 && g->v[a].depth == g->depth) {
             fuzz_instruction *n = fuzz_add(g, FUZZ_KEEP);
             n->in[0] = (fuzz_operand){.kind = VP__IN_ARRAY, .var = (int16_t)a};
@@ -65,7 +66,7 @@ static bool step_scope(fuzz_gen *g) {
         }
     }
     for (int i = 0; i < g->p->count; i++)
-        if (g->v[i].depth == g->depth) g->v[i].live = false;
+        if (g->v[i].owner == g->issuer && g->v[i].depth == g->depth) g->v[i].live = false;
     fuzz_add(g, FUZZ_END);
     g->depth--;
     return true;
@@ -157,10 +158,15 @@ static const struct {
     {fuzz_step_matmul, 15},   {fuzz_step_reshape, 20}, {fuzz_step_axes, 30},
     {fuzz_step_join, 15},     {fuzz_step_repeat, 10},  {fuzz_step_take, 15},
     {fuzz_step_find, 20},     {step_scope, 20},        {step_observe, 30},
-    {step_gate, 20},          {fuzz_step_fourier, 25}, {fuzz_step_loop, 25},
+    {step_gate, 20},          {fuzz_step_fourier, 25}, {fuzz_step_unrolled, 6},
+    {fuzz_step_loop, 35},
 };
 
 static void take_step(fuzz_gen *g) {
+    if (g->loops && fuzz_chance(&g->r, 40)) {
+        fuzz_step_loop(g);
+        return;
+    }
     const size_t count = sizeof steps / sizeof steps[0];
     int sum = 0;
     for (size_t i = 0; i < count; i++) sum += steps[i].weight;
@@ -170,39 +176,61 @@ static void take_step(fuzz_gen *g) {
     steps[step].step(g);
 }
 
-void fuzz_generate(fuzz_program *p, uint64_t seed, fuzz_size size) {
+void fuzz_steps(fuzz_gen *g, int target) {
+    const int room =
+        FUZZ_MAX - 80; /* a step may take many, and there are reads to come */
+    for (int i = 0; i < 400 && g->p->count < target && g->p->count < room; i++)
+        take_step(g);
+}
+
+/* Except some expressions: scopes end with expressions left over. */
+void fuzz_observe_rest(fuzz_gen *g) {
+    const int made = g->p->count;
+    for (int i = 0; i < made && g->p->count < FUZZ_MAX - 1; i++) {
+        const fuzz_var *v = &g->v[i];
+        if (v->live && v->owner == g->issuer && (v->array || fuzz_chance(&g->r, 60)))
+            observe(g, fuzz_chance(&g->r, 50) ? FUZZ_READ : FUZZ_MAP, i);
+    }
+}
+
+static void choose_palette(fuzz_gen *g) {
+    for (int i = 0; i < 4; i++) g->palette[i] = 1 + fuzz_below(&g->r, i < 2 ? 5 : 20);
+    if (fuzz_chance(&g->r, 15)) g->palette[3] = 0;
+    if (fuzz_chance(&g->r, 20)) g->palette[2] = 100 + fuzz_below(&g->r, 300);
+}
+
+void fuzz_generate(fuzz_program *p, uint64_t seed, const fuzz_mix *mix) {
     fuzz_gen g;
+    memset(&g, 0, offsetof(fuzz_gen, v));
     g.p = p;
     g.r = seed * 0x2545f4914f6cdd1du + 77;
     g.mistakes = fuzz_chance(&g.r, 30) ? 2 + fuzz_below(&g.r, 8) : 0;
-    g.budget = size == FUZZ_SMALL ? 12000 : 50000;
+    g.budget = mix->size == FUZZ_SMALL ? 12000 : 50000;
     g.gates = fuzz_tuned_for_gates(seed) && fuzz_chance(&g.r, 60);
-    g.depth = g.gates_open = g.maps_open = 0;
-    for (int i = 0; i < 4; i++) g.palette[i] = 1 + fuzz_below(&g.r, i < 2 ? 5 : 20);
-    if (fuzz_chance(&g.r, 15)) g.palette[3] = 0;
-    if (fuzz_chance(&g.r, 20)) g.palette[2] = 100 + fuzz_below(&g.r, 300);
+    choose_palette(&g);
     p->seed = seed;
     p->count = 0;
+    p->team = -1;
+    p->issuers = mix->issuers[seed % (uint64_t)mix->choices];
     g.dense = fuzz_chance(&g.r, 30);
+    g.loops = fuzz_chance(&g.r, 30);
     int target = 5 + fuzz_below(&g.r, 56) + (g.dense ? 20 : 0);
     for (int i = 1 + fuzz_below(&g.r, 3); i > 0; i--) {
         fuzz_shape s = fuzz_shape_random(&g);
         fuzz_make(&g, FUZZ_ARRAY, fuzz_dtype_random(&g), &s);
     }
-    for (int i = 0; i < 400 && p->count < target; i++) take_step(&g);
-    /* Everything that is left is looked at, except some expressions: scopes end with
-     * expressions left over. */
-    int made = p->count;
-    for (int i = 0; i < made && p->count < FUZZ_MAX; i++)
-        if (g.v[i].live && (g.v[i].array || fuzz_chance(&g.r, 60)))
-            observe(&g, fuzz_chance(&g.r, 50) ? FUZZ_READ : FUZZ_MAP, i);
+    if (p->issuers > 1) {
+        fuzz_steps(&g, fuzz_below(&g.r, 12));
+        fuzz_streams(&g, p->issuers);
+        fuzz_steps(&g, p->count + fuzz_below(&g.r, 8));
+    } else {
+        fuzz_steps(&g, target);
+    }
+    fuzz_observe_rest(&g);
 }
 
-/* Marks the seed of a program that accompanies another one. */
-static const uint64_t companion = (uint64_t)1 << 62;
-
 static uint64_t tuning_random(uint64_t seed) {
-    return (seed & ~companion) / FUZZ_SHARED * 0x9e3779b97f4a7c15u + 5;
+    return seed / FUZZ_SHARED * 0x9e3779b97f4a7c15u + 5;
 }
 
 bool fuzz_tuned_for_gates(uint64_t seed) {
@@ -210,15 +238,14 @@ bool fuzz_tuned_for_gates(uint64_t seed) {
     return fuzz_chance(&r, 40);
 }
 
-uint64_t fuzz_companion(uint64_t seed) {
-    uint64_t r = tuning_random(seed) + 1;
-    if (!fuzz_chance(&r, 25) || seed & companion) return 0;
-    return seed | companion;
-}
+const char *const fuzz_device_name[FUZZ_NDEVICES] = {"none", "moody",    "cheap",
+                                                     "slow", "refusing", "failing"};
 
-bool fuzz_with_device(uint64_t seed) {
+fuzz_device fuzz_device_of(uint64_t seed, const fuzz_mix *mix) {
+    if (mix->devices) return mix->device;
     uint64_t r = tuning_random(seed) + 2;
-    return fuzz_chance(&r, 30);
+    if (!fuzz_chance(&r, 40)) return FUZZ_NO_DEVICE;
+    return (fuzz_device)(FUZZ_MOODY + fuzz_below(&r, FUZZ_NDEVICES - FUZZ_MOODY));
 }
 
 void fuzz_tune(vp__tuning_t *t, uint64_t seed) {

@@ -264,17 +264,11 @@ bool fuzz_step_find(fuzz_gen *g) {
 
 static void add_put(fuzz_gen *g, int target, const choice *c, fuzz_operand value,
                     bool waits) {
-    fuzz_instruction *n = fuzz_add(g, FUZZ_PUT);
-    n->in[0] = (fuzz_operand){.kind = VP__IN_ARRAY, .var = (int16_t)target};
-    n->in[1] = value;
-    n->nin = 2;
-    n->late = waits;
-    n->nitems = (int8_t)c->count;
-    memcpy(n->item, c->item, sizeof n->item);
+    fuzz_add_put(g, target, c->count, c->item, value)->late = waits;
 }
 
 bool fuzz_step_put(fuzz_gen *g) {
-    int a = fuzz_pick_or_make(g, FUZZ_ARRAY);
+    int a = fuzz_pick_or_make(g, FUZZ_TARGET);
     const fuzz_var v = g->v[a];
     fuzz_shape s = fuzz_shape_of(&v), own;
     choice c;
@@ -308,7 +302,7 @@ static void keep_whole(choice *c, const fuzz_shape *s) {
 /* A[1:] = A[:-1], A[...] = A.T, A[...] = A[::-1] and their like, some with an operation
  * in between: the node must not see what it writes. */
 bool fuzz_step_put_self(fuzz_gen *g) {
-    int a = fuzz_pick_or_make(g, FUZZ_ARRAY);
+    int a = fuzz_pick_or_make(g, FUZZ_TARGET);
     const fuzz_var v = g->v[a];
     fuzz_shape s = fuzz_shape_of(&v);
     if (s.ndim == 0 || s.late || s.bad || !v.live) return false;
@@ -360,73 +354,14 @@ bool fuzz_step_put_self(fuzz_gen *g) {
     return true;
 }
 
-/* A reduction that keeps the type. */
-static int same_type_reduction(fuzz_gen *g, vp_dtype t) {
-    if (t == VP_BOOL) return VP__ANY;
-    const bool sums = t == VP_I64 || t == VP_U64 || t >= VP_F32;
-    return sums && (t >= VP_C64 || fuzz_chance(&g->r, 60)) ? VP__SUM : VP__MAX;
-}
-
-static fuzz_item place_item(fuzz_gen *g, int kind, int64_t i, int64_t dim) {
-    fuzz_item it = {.kind = VP__SEL_INDEX, .step = 1, .start = i % dim};
-    if (kind == 1) it.start = fuzz_below(&g->r, (int)dim);
-    if (kind == 2) {
-        it.kind = VP__SEL_RANGE;
-        it.has_stop = true;
-        it.stop = i % dim + 1;
-        it.start = 0;
-    }
-    return it;
-}
-
-/* for i: B[i] = f(A[i]), and its like where iterations overwrite each other's results: one
- * form, one iteration after the other, so that they gather in bundles. */
-bool fuzz_step_loop(fuzz_gen *g) {
-    const int b = fuzz_pick_or_make(g, FUZZ_ARRAY);
-    const fuzz_var to = g->v[b];
-    const vp_dtype t = (vp_dtype)to.dtype;
-    if (to.late || to.bad || to.ndim == 0 || to.dims[0] == 0) return false;
-    int a = fuzz_pick(g, FUZZ_ARRAY);
-    if (a < 0 || g->v[a].dtype != t || g->v[a].late || g->v[a].bad || g->v[a].ndim == 0) {
-        const fuzz_shape s = {.ndim = 2,
-                              .dims = {1 + fuzz_below(&g->r, 9), g->palette[0]}};
-        a = fuzz_make(g, FUZZ_ARRAY, t, &s);
-    }
-    const fuzz_var from = g->v[a];
-    if (from.dims[0] == 0) return false;
-    const int kind = fuzz_below(&g->r, 3), reduction = same_type_reduction(g, t);
-    const bool squares = t != VP_BOOL && fuzz_chance(&g->r, 50);
-    fuzz_shape row = {.ndim = from.ndim - 1};
-    memcpy(row.dims, from.dims + 1, (size_t)row.ndim * sizeof row.dims[0]);
-    if (reduction == VP__MAX && fuzz_elements(&row) == 0) return false;
-    int times = 2 + fuzz_below(&g->r, 14);
-    for (int i = 0; i < times && g->p->count < FUZZ_MAX - 24; i++) {
-        choice c = {.count = 1, .result = row};
-        c.item[0] =
-            (fuzz_item){.kind = VP__SEL_INDEX, .step = 1, .start = i % from.dims[0]};
-        add_get(g, (fuzz_operand){.kind = VP__IN_ARRAY, .var = (int16_t)a}, false, &c);
-        fuzz_define(g, t, &row);
-        if (squares) {
-            fuzz_instruction *n = fuzz_add(g, FUZZ_OP);
-            n->op = VP__OP_square;
-            n->in[0] = fuzz_use(g, g->p->count - 2);
-            n->nin = 1;
-            fuzz_define(g, t, &row);
-        }
-        fuzz_instruction *n = fuzz_add(g, FUZZ_REDUCE);
-        n->op = reduction;
-        n->in[0] = fuzz_use(g, g->p->count - 2);
-        n->nin = 1;
-        n->naxes = -1;
-        n->dtype = VP_AUTO;
-        const fuzz_shape scalar = {0};
-        fuzz_define(g, t, &scalar);
-        c.item[0] = place_item(g, kind, i, to.dims[0]);
-        add_put(g, b, &c, fuzz_use(g, g->p->count - 1), false);
-        /* Now and then something comes in between. */
-        if (fuzz_chance(&g->r, 4)) fuzz_step_op(g);
-    }
-    return true;
+/* Whether the expression is, or is made of, what may not be written. */
+static bool is_guarded(const fuzz_gen *g, int var) {
+    const fuzz_instruction *in = &g->p->at[var];
+    if (g->v[var].guarded) return true;
+    if (fuzz_defines[in->kind] == 'a') return false;
+    for (int k = 0; k < in->nin; k++)
+        if (in->in[k].kind <= VP__IN_EXPR && is_guarded(g, in->in[k].var)) return true;
+    return false;
 }
 
 bool fuzz_step_view(fuzz_gen *g) {
@@ -450,10 +385,8 @@ bool fuzz_step_view(fuzz_gen *g) {
     const fuzz_var v = g->v[x];
     fuzz_shape s = fuzz_shape_of(&v);
     fuzz_operand o = fuzz_use(g, x);
-    fuzz_instruction *n = fuzz_add(g, FUZZ_VIEW);
-    n->in[0] = o;
-    n->nin = 1;
-    n->late = s.late;
-    fuzz_define(g, (vp_dtype)v.dtype, &s);
+    const bool guarded = is_guarded(g, x);
+    fuzz_add1(g, FUZZ_VIEW, o)->late = s.late;
+    fuzz_define(g, (vp_dtype)v.dtype, &s)->guarded = guarded;
     return true;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "generator.h"
-#include "ops/ops.h"
+#include "lib/lib.h"
 
 bool fuzz_step_create(fuzz_gen *g) {
     fuzz_shape s = fuzz_shape_random(g);
@@ -97,8 +97,7 @@ bool fuzz_step_create(fuzz_gen *g) {
     return true;
 }
 
-/* A row whose types take these operands, or sometimes any. */
-static int row_for(fuzz_gen *g, int arity, const vp__optype *types, vp_dtype *result) {
+int fuzz_row_for(fuzz_gen *g, int arity, const vp__optype *types, vp_dtype *result) {
     bool careless = fuzz_oops(g);
     for (int tries = 0; tries < 12; tries++) {
         int op = fuzz_below(&g->r, VP__NOPS);
@@ -152,7 +151,7 @@ bool fuzz_step_op(fuzz_gen *g) {
         types[arity - 1] = y;
     }
     vp_dtype result;
-    int op = row_for(g, arity, types, &result);
+    int op = fuzz_row_for(g, arity, types, &result);
     fuzz_instruction *n = fuzz_add(g, FUZZ_OP);
     n->op = op;
     n->nin = (int8_t)arity;
@@ -254,15 +253,18 @@ bool fuzz_step_reduce(fuzz_gen *g) {
 }
 
 bool fuzz_step_along(fuzz_gen *g) {
+    static const int rows[] = {
+#define VP_ALONG(id, rule, result, cost, scratch, numpy, doc) VP__LIB_##id,
+#include "lib/lib.def"
+    };
     int x = fuzz_pick_or_make(g, FUZZ_ANY);
     fuzz_shape s = fuzz_shape_of(&g->v[x]);
     if (s.ndim == 0 && !fuzz_oops(g)) return false;
     vp_dtype work = (vp_dtype)g->v[x].dtype, result;
     fuzz_operand o = fuzz_use(g, x);
     fuzz_instruction *n = fuzz_add(g, FUZZ_ALONG);
-    n->op = fuzz_below(&g->r, 4);
-    if (n->op == VP__CUMSUM || n->op == VP__CUMPROD)
-        vp__reduce_types(VP__OP_sum, work, VP_AUTO, &work, &result);
+    n->op = rows[fuzz_below(&g->r, (int)(sizeof rows / sizeof rows[0]))];
+    vp__lib_types((vp__lib_kind)n->op, work, &work, &result);
     n->in[0] = o;
     n->nin = 1;
     int axis = s.ndim ? fuzz_below(&g->r, s.ndim) : 0;
@@ -273,7 +275,7 @@ bool fuzz_step_along(fuzz_gen *g) {
         axis -= s.ndim;
     }
     n->axes[0] = (int8_t)axis;
-    fuzz_define(g, n->op == VP__ARGSORT ? VP_I64 : work, &s);
+    fuzz_define(g, result, &s);
     return true;
 }
 
@@ -284,7 +286,12 @@ bool fuzz_step_fourier(fuzz_gen *g) {
     if (s.ndim == 0 && !fuzz_oops(g)) return false;
     vp_dtype t = (vp_dtype)g->v[x].dtype;
     bool single = t == VP_F32 || t == VP_C64;
-    int what = fuzz_below(&g->r, 4), axis = s.ndim ? fuzz_below(&g->r, s.ndim) : 0;
+    static const int rows[] = {
+#define VP_FOURIER(id, rule, result, of_real, of_complex, cost, numpy, doc) VP__LIB_##id,
+#include "lib/lib.def"
+    };
+    int what = rows[fuzz_below(&g->r, (int)(sizeof rows / sizeof rows[0]))];
+    int axis = s.ndim ? fuzz_below(&g->r, s.ndim) : 0;
     bool given = fuzz_chance(&g->r, 40);
     int64_t n = given ? 1 + fuzz_below(&g->r, 40) : s.ndim ? s.dims[axis] : 0;
     if (fuzz_oops(g) && given) n = -fuzz_below(&g->r, 2);

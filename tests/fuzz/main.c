@@ -15,26 +15,30 @@
 #include "run.h"
 
 static void usage(FILE *to) {
-    fputs("usage: vproc-fuzz [options]\n"
-          "  --seed N        the first seed (default 1), or `random`\n"
-          "  --count N       how many programs (default 10000, or until --seconds are "
-          "over)\n"
-          "  --seconds S     stop after this time\n"
-          "  --threads LIST  thread counts of the net (default 1,2,4,8)\n"
-          "  --size S        small (default) or medium: how large arrays are\n"
-          "  --jobs N        groups of worker processes side by side\n"
-          "  --keep-going    do not stop at the first failure\n"
-          "  --text          show what differed where it did; slower\n"
-          "  --print SEED    print a program\n"
-          "  --replay SEED   print a program, run it, show the first difference\n"
-          "  --minimise SEED the same, made as small as it still fails\n"
-          "  --run SEED      run a program in this process as VP_SYNC and VP_THREADS "
-          "say, for\n"
-          "                  a debugger; print what it saw\n"
-          "  --times N       with --run: again and again in one process\n"
-          "  --only LIST     with --run: only these instructions, such as 0,1,17\n"
-          "  --attempts N    how often replaying tries (default 20)\n",
-          to);
+    fputs(
+        "usage: vproc-fuzz [options]\n"
+        "  --seed N        the first seed (default 1), or `random`\n"
+        "  --count N       how many programs (default 10000, or until --seconds are "
+        "over)\n"
+        "  --seconds S     stop after this time\n"
+        "  --threads LIST  thread counts of the net (default 1,2,4,8)\n"
+        "  --size S        small (default) or medium: how large arrays are\n"
+        "  --issuers LIST  how many threads issue a program, in turn (default 1,1,2,4)\n"
+        "  --device D      none, moody, cheap, slow, refusing or failing (default: by "
+        "seed)\n"
+        "  --jobs N        groups of worker processes side by side\n"
+        "  --keep-going    do not stop at the first failure\n"
+        "  --text          show what differed where it did; slower\n"
+        "  --print SEED    print a program\n"
+        "  --replay SEED   print a program, run it, show the first difference\n"
+        "  --minimise SEED the same, made as small as it still fails\n"
+        "  --run SEED      run a program in this process as VP_SYNC and VP_THREADS "
+        "say, for\n"
+        "                  a debugger; print what it saw\n"
+        "  --times N       with --run: again and again in one process\n"
+        "  --only LIST     with --run: only these instructions, such as 0,1,17\n"
+        "  --attempts N    how often replaying tries (default 20)\n",
+        to);
 }
 
 static void fail(const char *why, const char *what) {
@@ -64,6 +68,30 @@ static void read_threads(fuzz_options *o, const char *list) {
     if (o->ways == 1) fail("a list must follow ", "--threads");
 }
 
+static void read_issuers(fuzz_mix *m, const char *list) {
+    m->choices = 0;
+    while (list && *list) {
+        char *end;
+        long n = strtol(list, &end, 10);
+        if (end == list || n < 1 || n > FUZZ_ISSUERS ||
+            m->choices == (int)(sizeof m->issuers))
+            fail("not a list of numbers of threads, from 1 to 4: ", list);
+        m->issuers[m->choices++] = (uint8_t)n;
+        list = *end == ',' ? end + 1 : end;
+    }
+    if (m->choices == 0) fail("a list must follow ", "--issuers");
+}
+
+static void read_device(fuzz_mix *m, const char *name) {
+    m->devices = true;
+    for (int d = 0; name && d < FUZZ_NDEVICES; d++)
+        if (!strcmp(name, fuzz_device_name[d])) {
+            m->device = (fuzz_device)d;
+            return;
+        }
+    fail("no such device: ", name ? name : "");
+}
+
 static bool some, only[FUZZ_MAX];
 
 static void read_only(const char *list) {
@@ -78,20 +106,22 @@ static void read_only(const char *list) {
     }
 }
 
-static int run_here(uint64_t seed, fuzz_size size, int times) {
+static int run_here(uint64_t seed, const fuzz_mix *mix, int times) {
     static fuzz_program p;
-    fuzz_generate(&p, seed, size);
+    fuzz_generate(&p, seed, mix);
     fuzz_print(&p, some ? only : NULL);
     fflush(stdout);
     char *text = malloc(FUZZ_TEXT);
     if (!text) return 1;
     fuzz_tune(&vp__tuning, seed);
-    if (!vp__config_get()->sync) fuzz_tune_device(seed);
+    if (!vp__config_get()->sync) fuzz_tune_device(seed, mix);
     for (int i = 0; i < times; i++) {
-        fuzz_log log;
-        fuzz_log_init(&log, text, FUZZ_TEXT);
-        fuzz_run(&p, some ? only : NULL, &log);
-        fputs(text, stdout);
+        const size_t room = FUZZ_TEXT / FUZZ_ISSUERS;
+        fuzz_log log[FUZZ_ISSUERS];
+        for (int k = 0; k < FUZZ_ISSUERS; k++)
+            fuzz_log_init(&log[k], text + (size_t)k * room, room);
+        fuzz_run(&p, some ? only : NULL, log);
+        for (int k = 0; k < FUZZ_ISSUERS; k++) fputs(log[k].text, stdout);
     }
     free(text);
     return 0;
@@ -106,7 +136,7 @@ int main(int argc, char **argv) {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     fuzz_options o = {.seed = 1,
                       .count = 0,
-                      .size = FUZZ_SMALL,
+                      .mix = {.size = FUZZ_SMALL, .choices = 4, .issuers = {1, 1, 2, 4}},
                       .attempts = 20,
                       .jobs = cpus > 8 ? (int)(cpus / 4) : 1};
     read_threads(&o, "1,2,4,8");
@@ -143,9 +173,13 @@ int main(int argc, char **argv) {
         else if (!strcmp(option, "--attempts"))
             o.attempts = (int)number(value, option);
         else if (!strcmp(option, "--size") && value && !strcmp(value, "small"))
-            o.size = FUZZ_SMALL;
+            o.mix.size = FUZZ_SMALL;
         else if (!strcmp(option, "--size") && value && !strcmp(value, "medium"))
-            o.size = FUZZ_MEDIUM;
+            o.mix.size = FUZZ_MEDIUM;
+        else if (!strcmp(option, "--issuers"))
+            read_issuers(&o.mix, value);
+        else if (!strcmp(option, "--device"))
+            read_device(&o.mix, value);
         else if (!strcmp(option, "--print"))
             seed = number(value, option), mode = PRINT;
         else if (!strcmp(option, "--replay"))
@@ -164,10 +198,10 @@ int main(int argc, char **argv) {
     if (o.jobs < 1 || o.jobs > 64) fail("--jobs must be from 1 to ", "64");
     if (o.count == 0) o.count = o.seconds > 0 ? UINT64_MAX : 10000;
     if (mode == DRIVE) return fuzz_drive(&o);
-    if (mode == RUN) return run_here(seed, o.size, times);
+    if (mode == RUN) return run_here(seed, &o.mix, times);
     if (mode != PRINT) return fuzz_replay(&o, seed, mode == MINIMISE);
     static fuzz_program p;
-    fuzz_generate(&p, seed, o.size);
+    fuzz_generate(&p, seed, &o.mix);
     fuzz_print(&p, NULL);
     return 0;
 }

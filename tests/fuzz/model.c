@@ -18,6 +18,7 @@ fuzz_instruction *fuzz_add(fuzz_gen *g, fuzz_kind kind) {
     memset(in, 0, sizeof *in);
     memset(&g->v[i], 0, sizeof g->v[i]);
     in->kind = (uint8_t)kind;
+    in->issuer = (uint8_t)g->issuer;
     in->dtype = VP_AUTO;
     return in;
 }
@@ -27,6 +28,7 @@ fuzz_var *fuzz_define(fuzz_gen *g, vp_dtype dtype, const fuzz_shape *s) {
     fuzz_var *v = &g->v[i];
     v->array = fuzz_defines[g->p->at[i].kind] == 'a';
     v->live = true;
+    v->owner = (int8_t)g->issuer;
     v->bad = s->bad;
     v->late = s->late;
     v->dtype = (uint8_t)dtype;
@@ -120,20 +122,30 @@ void fuzz_set_shape(fuzz_instruction *in, const fuzz_shape *s) {
     memcpy(in->dims, s->dims, sizeof in->dims);
 }
 
+/* Some instruction: a recent one of the thread's own, or one from before the streams. */
+static int candidate(fuzz_gen *g, int what) {
+    const int own = g->p->count - g->first, window = own < 30 ? own : 30;
+    if (g->dense && what != FUZZ_EXPR && own && fuzz_chance(&g->r, 50))
+        return g->first + fuzz_below(&g->r, own < 10 ? own : 10);
+    if (g->prologue && (window == 0 || fuzz_chance(&g->r, 35)))
+        return fuzz_below(&g->r, g->prologue);
+    return g->p->count - 1 - fuzz_below(&g->r, window);
+}
+
+static bool is_what(const fuzz_gen *g, int i, int what) {
+    const char defines = fuzz_defines[g->p->at[i].kind];
+    if (what == FUZZ_TARGET && g->v[i].guarded) return false;
+    if (g->v[i].owner != g->issuer && g->v[i].owner != FUZZ_ALL) return false;
+    return what == FUZZ_ANY ? defines != 0 : defines == (what == FUZZ_EXPR ? 'e' : 'a');
+}
+
 int fuzz_pick(fuzz_gen *g, int what) {
-    int count = g->p->count;
-    if (count == 0) return -1;
-    int window = count < 30 ? count : 30;
+    if (g->p->count == 0) return -1;
     bool stale = fuzz_oops(g) && fuzz_chance(&g->r, 25);
     for (int tries = 0; tries < 16; tries++) {
-        int i = count - 1 - fuzz_below(&g->r, window);
-        if (g->dense && what != FUZZ_EXPR && fuzz_chance(&g->r, 50))
-            i = fuzz_below(&g->r, count < 10 ? count : 10);
+        const int i = candidate(g, what);
         const fuzz_var *v = &g->v[i];
-        char defines = fuzz_defines[g->p->at[i].kind];
-        if (!defines || (what == FUZZ_ARRAY && defines != 'a') ||
-            (what == FUZZ_EXPR && defines != 'e'))
-            continue;
+        if (!is_what(g, i, what)) continue;
         if (stale && !v->live) return i; /* a stale name, or an expression used twice */
         if (!v->live || (v->bad && !fuzz_chance(&g->r, 20))) continue;
         return i;
@@ -157,7 +169,7 @@ int fuzz_make(fuzz_gen *g, int what, vp_dtype dtype, const fuzz_shape *s) {
     in->column = fuzz_chance(&g->r, 15);
     fuzz_set_shape(in, s);
     fuzz_define(g, dtype, s);
-    if (what != FUZZ_ARRAY) return g->p->count - 1;
+    if (what != FUZZ_ARRAY && what != FUZZ_TARGET) return g->p->count - 1;
     fuzz_operand e = fuzz_use(g, g->p->count - 1);
     in = fuzz_add(g, FUZZ_LET);
     in->in[0] = e;
@@ -254,4 +266,22 @@ fuzz_operand fuzz_partner(fuzz_gen *g, const fuzz_shape *with, bool into, vp_dty
     if (*dtype == VP_AUTO) *dtype = VP_F64;
     return fuzz_use(
         g, fuzz_make(g, fuzz_chance(&g->r, 40) ? FUZZ_ARRAY : FUZZ_EXPR, *dtype, &own));
+}
+
+fuzz_instruction *fuzz_add1(fuzz_gen *g, fuzz_kind kind, fuzz_operand x) {
+    fuzz_instruction *n = fuzz_add(g, kind);
+    n->in[0] = x;
+    n->nin = 1;
+    return n;
+}
+
+fuzz_instruction *fuzz_add_put(fuzz_gen *g, int target, int nitems, const fuzz_item *item,
+                               fuzz_operand value) {
+    const fuzz_operand to = {.kind = VP__IN_ARRAY, .var = (int16_t)target};
+    fuzz_instruction *n = fuzz_add1(g, FUZZ_PUT, to);
+    n->in[1] = value;
+    n->nin = 2;
+    n->nitems = (int8_t)nitems;
+    memcpy(n->item, item, (size_t)nitems * sizeof n->item[0]);
+    return n;
 }

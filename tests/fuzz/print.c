@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "array/dtype.h"
-#include "ops/ops.h"
+#include "lib/lib.h"
 #include "program.h"
 
 static const char *dtype_name(int t) {
@@ -21,7 +21,30 @@ static const char *dtype_name(int t) {
     return other;
 }
 
+/* i is the innermost loop's number, j that of the one around it. */
+static void print_walk(const fuzz_walk *w) {
+    if (!w->di && !w->dj && !w->wobble) return;
+    printf(w->modulus > 0 ? " + (%d*i + %d*j" : " + %d*i + %d*j", w->di, w->dj);
+    if (w->wobble) printf(" + wobble(i, j, %d)", w->wobble);
+    if (w->modulus > 0) printf(") %% %d", w->modulus);
+}
+
+static void print_whole(int64_t n, const fuzz_walk *w) {
+    printf("%" PRId64, n);
+    print_walk(w);
+}
+
+static void print_when(const fuzz_when *w) {
+    printf("i %% %d %s %d", w->every, w->unless ? "!=" : "==", w->rest);
+}
+
 static void print_operand(const fuzz_operand *o) {
+    if (o->other) {
+        printf("(");
+        print_when(&o->when);
+        printf(" ? a%d : a%d)", o->other - 1, o->var);
+        return;
+    }
     if (o->kind == FUZZ_IN_COMPLEX) {
         printf("%.17g + %.17g * I", o->f[0], o->f[1]);
         return;
@@ -30,10 +53,15 @@ static void print_operand(const fuzz_operand *o) {
     case VP__IN_ARRAY: printf("a%d", o->var); break;
     case VP__IN_EXPR: printf("e%d", o->var); break;
     case VP__IN_BOOL: printf(o->i ? "true" : "false"); break;
-    case VP__IN_INT: printf("%" PRId64, o->i); break;
-    case VP__IN_UINT: printf("%" PRIu64 "u", (uint64_t)o->i); break;
+    case VP__IN_INT: print_whole(o->i, &o->walk); break;
+    case VP__IN_UINT:
+        printf("%" PRIu64 "u", (uint64_t)o->i);
+        print_walk(&o->walk);
+        break;
     case VP__IN_FLOAT:
         printf("%.17g%s", o->f[0], o->f[0] == (int)o->f[0] ? ".0" : "");
+        print_walk(&o->walk);
+        if (o->walk.di) printf(" /* quarters */");
         break;
     }
 }
@@ -65,34 +93,39 @@ static void print_axes(const fuzz_instruction *in) {
     printf(")");
 }
 
+static void print_range(const fuzz_item *it) {
+    if (!it->has_start && !it->has_stop) {
+        printf("vp_every(%" PRId64 ")", it->step);
+        return;
+    }
+    if (it->has_start != it->has_stop && it->step != 1) {
+        /* one end and a step: no macro has this */
+        printf("(vp_sel){VP__SEL_RANGE, %d, %d, %" PRId64 ", %" PRId64 ", %" PRId64 "}",
+               it->has_start, it->has_stop, it->start, it->stop, it->step);
+        return;
+    }
+    printf(!it->has_stop    ? "vp_from_index("
+           : !it->has_start ? "vp_until("
+           : it->step == 1  ? "vp_range("
+                            : "vp_range_step(");
+    if (it->has_start) print_whole(it->start, &it->from);
+    if (it->has_start && it->has_stop) printf(", ");
+    if (it->has_stop) print_whole(it->stop, &it->to);
+    if (it->step != 1) printf(", %" PRId64, it->step);
+    printf(")");
+}
+
 static void print_items(const fuzz_instruction *in) {
     for (int i = 0; i < in->nitems; i++) {
         const fuzz_item *it = &in->item[i];
         if (i) printf(", ");
         switch ((vp__sel_kind)it->kind) {
-        case VP__SEL_INDEX: printf("%" PRId64, it->start); break;
+        case VP__SEL_INDEX: print_whole(it->start, &it->from); break;
         case VP__SEL_ALL: printf("VP_ALL"); break;
         case VP__SEL_NEWAXIS: printf("VP_NEWAXIS"); break;
         case VP__SEL_ELLIPSIS: printf("VP_ELLIPSIS"); break;
         case VP__SEL_ARRAY: print_operand(&it->array); break;
-        case VP__SEL_RANGE:
-            if (it->has_start && it->has_stop && it->step == 1)
-                printf("vp_range(%" PRId64 ", %" PRId64 ")", it->start, it->stop);
-            else if (it->has_start && it->has_stop)
-                printf("vp_range_step(%" PRId64 ", %" PRId64 ", %" PRId64 ")", it->start,
-                       it->stop, it->step);
-            else if (it->has_start && it->step == 1)
-                printf("vp_from_index(%" PRId64 ")", it->start);
-            else if (it->has_stop && it->step == 1)
-                printf("vp_until(%" PRId64 ")", it->stop);
-            else if (!it->has_start && !it->has_stop)
-                printf("vp_every(%" PRId64 ")", it->step);
-            else { /* one end and a step: no macro has this */
-                printf("(vp_sel){VP__SEL_RANGE, %d, %d, %" PRId64 ", %" PRId64
-                       ", %" PRId64 "}",
-                       it->has_start, it->has_stop, it->start, it->stop, it->step);
-            }
-            break;
+        case VP__SEL_RANGE: print_range(it); break;
         }
     }
 }
@@ -135,8 +168,6 @@ static void print_elements(const fuzz_instruction *in) {
 }
 
 static void print_call(const fuzz_instruction *in) {
-    static const char *const along[] = {"cumsum", "cumprod", "sort", "argsort"};
-    static const char *const fourier[] = {"fft", "ifft", "rfft", "irfft"};
     static const char *const composed[] = {"mean", "var", "std"};
     switch ((fuzz_kind)in->kind) {
     case FUZZ_FROM:
@@ -204,12 +235,12 @@ static void print_call(const fuzz_instruction *in) {
         printf(", %s, %s)", dtype_name(in->dtype), in->flag ? "VP_KEEPDIMS" : "0");
         break;
     case FUZZ_ALONG:
-        printf("vp_%s(", along[in->op]);
+        printf("vp_%s(", vp__lib_rows[in->op].name);
         print_operands(in);
         printf(", %d)", in->axes[0]);
         break;
     case FUZZ_FOURIER:
-        printf("vp_%s(", fourier[in->op]);
+        printf("vp_%s(", vp__lib_rows[in->op].name);
         print_operands(in);
         printf(", %d", in->axes[0]);
         if (in->flag) printf(", %lld", (long long)in->low);
@@ -331,6 +362,13 @@ static void print_call(const fuzz_instruction *in) {
         printf(")");
         break;
     case FUZZ_SYNC: printf("vp_sync()"); break;
+    case FUZZ_FOR: printf("for (int i = 0; i < %" PRId64 "; i++) {", in->low); break;
+    case FUZZ_NEXT: printf("}"); break;
+    case FUZZ_TEAM:
+        printf("/* other threads begin to issue%s */",
+               in->flag ? ", all at once" : ", each as soon as it runs");
+        break;
+    case FUZZ_MEET: printf("/* the other threads have ended */"); break;
     case FUZZ_NKINDS: break;
     }
 }
@@ -348,11 +386,19 @@ void fuzz_print(const fuzz_program *p, const bool *kept) {
         if (kept && !kept[i]) continue;
         const fuzz_instruction *in = &p->at[i];
         char defines = fuzz_defines[in->kind];
-        printf("/* i%-3d */ ", i);
+        if (p->issuers > 1)
+            printf("/* thread %d, i%-3d */ ", in->issuer, i);
+        else
+            printf("/* i%-3d */ ", i);
+        if (in->when.every) {
+            printf("if (");
+            print_when(&in->when);
+            printf(") ");
+        }
         if (defines)
             printf("%s %c%d = ", defines == 'a' ? "vp_array" : "vp_expr", defines, i);
         print_call(in);
-        printf(";\n");
+        printf(in->kind < FUZZ_FOR ? ";\n" : "\n");
     }
     if (!kept) return;
     printf("/* --only ");

@@ -15,7 +15,9 @@
 #include "vproc.h"
 
 enum {
-    FUZZ_MAX = 128,   /* instructions of a program, final reads included */
+    FUZZ_MAX = 384,   /* instructions of a program, final reads included */
+    FUZZ_ISSUERS = 4, /* threads that issue a program */
+    FUZZ_NEST = 2,    /* loops in each other */
     FUZZ_DIMS = 8,    /* axes an instruction can name */
     FUZZ_ITEMS = 6,   /* items of a selection */
     FUZZ_INPUTS = 4,  /* operands of an instruction */
@@ -35,7 +37,8 @@ enum {
     KIND(LET, 'a') KIND(VIEW, 'a') KIND(SET, 0) KIND(PUT, 0) KIND(DROP, 0)              \
     KIND(BEGIN, 0) KIND(END, 0) KIND(KEEP, 0) KIND(GATE, 'e') KIND(OPEN, 0)             \
     KIND(READ, 0) KIND(MAP, 0) KIND(UNMAP, 0) KIND(ITEM, 0) KIND(SIZE, 0)               \
-    KIND(LOOK, 0) KIND(WAIT, 0) KIND(SYNC, 0)
+    KIND(LOOK, 0) KIND(WAIT, 0) KIND(SYNC, 0) KIND(FOR, 0) KIND(NEXT, 0)                \
+    KIND(TEAM, 0) KIND(MEET, 0)
 /* clang-format on */
 
 typedef enum {
@@ -51,9 +54,26 @@ extern const char fuzz_defines[FUZZ_NKINDS];
 /* A kind of operand beside those of the header, which makes an expression of it. */
 enum { FUZZ_IN_COMPLEX = VP__IN_FLOAT + 1 };
 
+/* How a number changes in a loop: in iteration i, of a loop in iteration j of another one,
+ * di·i + dj·j more, and up to `wobble` at random, which is the same in every run; all that
+ * modulo a number, unless it is 0. */
 typedef struct {
-    uint8_t kind; /* vp__in_kind, or FUZZ_IN_COMPLEX */
-    int16_t var;  /* of arrays and expressions */
+    int16_t di, dj, modulus;
+    uint8_t wobble;
+} fuzz_walk;
+
+/* Iterations of a loop: every so many; 0: all of them. Or all but those. */
+typedef struct {
+    uint8_t every, rest;
+    bool unless;
+} fuzz_when;
+
+typedef struct {
+    uint8_t kind;   /* vp__in_kind, or FUZZ_IN_COMPLEX */
+    int16_t var;    /* of arrays and expressions */
+    int16_t other;  /* one more than the variable that it is now and then; 0: none */
+    fuzz_when when; /* it is the other one */
+    fuzz_walk walk; /* of the number */
     int64_t i;
     double f[2];
 } fuzz_operand;
@@ -62,15 +82,19 @@ typedef struct {
     uint8_t kind; /* vp__sel_kind */
     bool has_start, has_stop;
     int64_t start, stop, step;
+    fuzz_walk from, to; /* of start and stop */
     fuzz_operand array;
 } fuzz_item;
 
 typedef struct {
-    uint8_t kind;  /* fuzz_kind */
-    uint8_t dtype; /* vp_dtype or VP_AUTO */
-    bool column;   /* a column-major shape */
+    uint8_t kind;   /* fuzz_kind */
+    uint8_t issuer; /* which thread issues it */
+    uint8_t dtype;  /* vp_dtype or VP_AUTO */
+    fuzz_when when; /* it is issued, in a loop */
+    bool column;    /* a column-major shape */
     /* FROM: no values outside the range. FIND: flat. JOIN: stack. REDUCE: keepdims.
-     * BORROW: writable. GATE: the size is held back too. EMPTY: written in two halves. */
+     * BORROW: writable. GATE: the size is held back too. EMPTY: written in two halves.
+     * TEAM: the threads wait for each other before they begin. */
     bool flag;
     bool late;   /* it waits for the size of an operand that may come late */
     int op;      /* a row, a reduction, what ALONG or FOURIER does; BORROW: its strides */
@@ -79,7 +103,7 @@ typedef struct {
     int8_t nin, nitems;
     int8_t axes[FUZZ_DIMS];
     int64_t dims[FUZZ_DIMS];
-    /* FROM, BORROW: the range of whole values; REPEAT, EYE: counts; FOURIER: the length */
+    /* FROM, BORROW: the range of whole values; REPEAT, EYE, FOR: counts; FOURIER: the length */
     int64_t low, high;
     double x[3];   /* ARANGE, LINSPACE, COUNTER: their numbers */
     uint64_t seed; /* FROM, BORROW: of the elements */
@@ -87,16 +111,41 @@ typedef struct {
     fuzz_item item[FUZZ_ITEMS];
 } fuzz_instruction;
 
+/* The first thread issues what comes before TEAM, then every thread its own stream, and the
+ * first one alone what comes after MEET. */
 typedef struct {
     uint64_t seed;
     int count;
+    int issuers;
+    int team; /* where the instruction TEAM is; -1: there is one issuer */
     fuzz_instruction at[FUZZ_MAX];
 } fuzz_program;
 
 typedef enum { FUZZ_SMALL, FUZZ_MEDIUM } fuzz_size;
 
+/* What a device beside the cores is like. */
+typedef enum {
+    FUZZ_NO_DEVICE,
+    FUZZ_MOODY, /* its times are wrong, and now and then it refuses a kernel or memory */
+    FUZZ_CHEAP, /* it seems to take no time */
+    FUZZ_SLOW,  /* but not so slow that nobody ever tries it */
+    FUZZ_REFUSING, /* takes copies, but hardly a kernel */
+    FUZZ_FAILING,  /* seems to take no time, and loses kernels and copies to it */
+    FUZZ_NDEVICES
+} fuzz_device;
+extern const char *const fuzz_device_name[FUZZ_NDEVICES];
+
+/* What decides about programs beside their seeds. */
+typedef struct {
+    fuzz_size size;
+    int choices; /* how many numbers of issuers there are to choose from */
+    uint8_t issuers[8];
+    bool devices; /* only these, instead of none for most programs */
+    fuzz_device device;
+} fuzz_mix;
+
 /* The program of a seed. */
-void fuzz_generate(fuzz_program *p, uint64_t seed, fuzz_size size);
+void fuzz_generate(fuzz_program *p, uint64_t seed, const fuzz_mix *mix);
 
 /* The thresholds a seed's program runs with. */
 void fuzz_tune(vp__tuning_t *t, uint64_t seed);
@@ -105,18 +154,18 @@ void fuzz_tune(vp__tuning_t *t, uint64_t seed);
 void fuzz_fill(const fuzz_instruction *in, void *values);
 int64_t fuzz_count(const fuzz_instruction *in);
 
+/* What a walk adds in an iteration, and whether something happens there. */
+int64_t fuzz_walked(const fuzz_walk *w, int i, int j);
+bool fuzz_happens(const fuzz_when *w, int i);
+
 /* Prints the instructions that `kept` names (all, when NULL) as C. */
 void fuzz_print(const fuzz_program *p, const bool *kept);
-
-/* The program that a second thread issues at the same time, for some seeds: its seed, or 0
- * for none. The two share no arrays, only the net. */
-uint64_t fuzz_companion(uint64_t seed);
 
 /* Whether a seed's thresholds let a program hold results back with gates: with few nodes
  * allowed in flight a held one would make every instruction wait for room. */
 bool fuzz_tuned_for_gates(uint64_t seed);
 
-/* Whether a seed's programs have a second device, a fake one that makes trouble. */
-bool fuzz_with_device(uint64_t seed);
+/* The device that a seed's program runs beside. */
+fuzz_device fuzz_device_of(uint64_t seed, const fuzz_mix *mix);
 
 #endif

@@ -16,7 +16,6 @@ typedef struct {
     fuzz_program p;
     int way;         /* where it failed last */
     fuzz_result bad; /* and how */
-    bool alone;      /* without its companion */
     int want;        /* only failures like this count; -1: all */
 } replay;
 
@@ -36,9 +35,8 @@ static fuzz_result run_way(replay *r, int w, const bool *kept, bool lead) {
     for (int part = lead && before ? 0 : 1; part < 2; part++) {
         c->first = part ? seed : seed - (uint64_t)before;
         c->count = part ? 1 : before;
-        c->size = r->o->size;
+        c->mix = r->o->mix;
         c->text = part;
-        c->alone = part && r->alone;
         c->leave_out = part && kept;
         if (c->leave_out) memcpy(c->kept, kept, sizeof c->kept);
         fuzz_worker_ask(worker);
@@ -107,17 +105,6 @@ static void minimise(replay *r, bool *kept) {
     }
 }
 
-/* Of two programs that run side by side, one may be enough. */
-static void choose_culprit(replay *r) {
-    uint64_t seed = r->p.seed, other = fuzz_companion(seed);
-    r->alone = true;
-    if (!other || fails(r, NULL, r->o->attempts, false)) return;
-    fuzz_generate(&r->p, other, r->o->size);
-    if (fails(r, NULL, r->o->attempts, false)) return;
-    fuzz_generate(&r->p, seed, r->o->size);
-    r->alone = false;
-}
-
 /* Instructions whose operands were left out do nothing; they need not be shown. */
 static void prune(const fuzz_program *p, bool *kept) {
     for (int i = 0; i < p->count; i++) {
@@ -153,7 +140,7 @@ int fuzz_replay(const fuzz_options *o, uint64_t seed, bool small) {
     memset(&r, 0, sizeof r);
     r.o = o;
     r.want = -1;
-    fuzz_generate(&r.p, seed, o->size);
+    fuzz_generate(&r.p, seed, &o->mix);
     for (int w = 0; w < o->ways; w++)
         if (!fuzz_worker_start(&r.worker[w], o->threads[w])) {
             perror("vproc-fuzz: cannot start a worker");
@@ -167,17 +154,12 @@ int fuzz_replay(const fuzz_options *o, uint64_t seed, bool small) {
     bool failed = fails(&r, NULL, o->attempts, true), reduced = false;
     if (failed && small) {
         r.want = kind_of(r.way, &r.bad);
-        choose_culprit(&r);
         minimise(&r, kept);
         prune(&r.p, kept);
         reduced = fails(&r, kept, o->attempts * 5, false);
         fuzz_print(&r.p, reduced ? kept : NULL);
         failed = reduced || fails(&r, NULL, o->attempts * 5, true);
     }
-    seed = r.p.seed;
-    if (fuzz_companion(seed) && !r.alone)
-        printf("/* Another thread issues the program of seed %llu beside it. */\n",
-               (unsigned long long)fuzz_companion(seed));
     if (!failed) {
         printf("seed %llu: no difference in %d attempts\n", (unsigned long long)seed,
                o->attempts);

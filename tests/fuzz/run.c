@@ -15,17 +15,29 @@
 #include <string.h>
 
 #include "api/build.h"
+#include "api/operand.h"
 #include "array/dtype.h"
 #include "base/config.h"
-#include "net/gate.h"
+#include "issue/close.h"
+#include "issue/gate.h"
 #include "ops/ops.h"
 
 /* No program that makes sense has a larger array. */
 enum { MOST_ELEMENTS = 1 << 26 };
 
 typedef struct {
+    int first;        /* where its FOR is */
+    int64_t i, count; /* which iteration, and how many */
+} loop;
+
+/* A thread's part of a program. */
+typedef struct {
     const fuzz_program *p;
+    const bool *kept;
+    int issuer;
     fuzz_log *log;
+    loop loop[FUZZ_NEST];
+    int loops;
     bool defined[FUZZ_MAX];
     vp_array array[FUZZ_MAX];
     vp_expr expr[FUZZ_MAX];
@@ -59,6 +71,12 @@ static void *room(run *r, size_t bytes) {
         if (!r->memory) abort();
     }
     return r->memory;
+}
+
+static _Atomic uint64_t loop_puts;
+
+uint64_t fuzz_loop_puts(void) {
+    return atomic_load_explicit(&loop_puts, memory_order_relaxed);
 }
 
 /* --- borrowed memory ---------------------------------------------------------------- */
@@ -110,17 +128,31 @@ static vp_array borrow(const fuzz_instruction *in, const char *where, vp_shape_t
 
 /* --- pieces of instructions --------------------------------------------------------- */
 
+/* Which iteration it is of the loop that is so many around the innermost one. */
+static int iteration(const run *r, int around) {
+    return r->loops > around ? (int)r->loop[r->loops - 1 - around].i : 0;
+}
+
+static int64_t walked(const run *r, const fuzz_walk *w) {
+    return fuzz_walked(w, iteration(r, 0), iteration(r, 1));
+}
+
+static int variable(const run *r, const fuzz_operand *o) {
+    return o->other && fuzz_happens(&o->when, iteration(r, 0)) ? o->other - 1 : o->var;
+}
+
 static vp_operand operand(const run *r, const fuzz_operand *o) {
     if (o->kind == FUZZ_IN_COMPLEX) return vp__in_expr(vp__complex(o->f[0], o->f[1]));
+    const int64_t more = walked(r, &o->walk);
     switch ((vp__in_kind)o->kind) {
-    case VP__IN_ARRAY: return vp__in_array(r->array[o->var]);
-    case VP__IN_EXPR: return vp__in_expr(r->expr[o->var]);
+    case VP__IN_ARRAY: return vp__in_array(r->array[variable(r, o)]);
+    case VP__IN_EXPR: return vp__in_expr(r->expr[variable(r, o)]);
     case VP__IN_BOOL: return vp__in_bool(o->i != 0);
-    case VP__IN_INT: return vp__in_int(o->i);
-    case VP__IN_UINT: return vp__in_uint((uint64_t)o->i);
+    case VP__IN_INT: return vp__in_int(o->i + more);
+    case VP__IN_UINT: return vp__in_uint((uint64_t)(o->i + more));
     case VP__IN_FLOAT: break;
     }
-    return vp__in_float(o->f[0]);
+    return vp__in_float(o->f[0] + (double)more / 4);
 }
 
 static vp_shape_t shape(const fuzz_instruction *in) {
@@ -142,8 +174,8 @@ static vp_index selection(const run *r, const fuzz_instruction *in, vp_sel *item
         items[i] = vp__sel_plain((vp__sel_kind)it->kind);
         items[i].has_start = it->has_start;
         items[i].has_stop = it->has_stop;
-        items[i].start = it->start;
-        items[i].stop = it->stop;
+        items[i].start = it->start + walked(r, &it->from);
+        items[i].stop = it->stop + walked(r, &it->to);
         items[i].step = it->step;
         if (it->kind != VP__SEL_ARRAY) continue;
         const vp_operand x = operand(r, &it->array);
@@ -371,7 +403,8 @@ static bool may_wait(const fuzz_instruction *in) {
 
 static bool is_complete(const run *r, const fuzz_instruction *in) {
     for (int k = 0; k < in->nin; k++)
-        if (in->in[k].kind <= VP__IN_EXPR && !r->defined[in->in[k].var]) return false;
+        if (in->in[k].kind <= VP__IN_EXPR && !r->defined[variable(r, &in->in[k])])
+            return false;
     for (int k = 0; k < in->nitems; k++)
         if (in->item[k].kind == VP__SEL_ARRAY && !r->defined[in->item[k].array.var])
             return false;
@@ -395,10 +428,16 @@ static void step(run *r, int i) {
     case FUZZ_VIEW: r->array[i] = vp__view_of(where, x); break;
     case FUZZ_SET: vp__set(where, vp__bits_array(x.bits), y); break;
     case FUZZ_PUT:
+        if (r->loops) atomic_fetch_add_explicit(&loop_puts, 1, memory_order_relaxed);
         vp__put_at(where, vp__bits_array(x.bits), selection(r, in, items), y);
         break;
     case FUZZ_DROP: vp__drop(where, vp__bits_array(x.bits)); break;
-    case FUZZ_BEGIN: r->scope[r->depth++] = vp_begin(); break;
+    case FUZZ_BEGIN:
+        if (r->depth < FUZZ_MAX) r->scope[r->depth++] = vp_begin();
+        break;
+    case FUZZ_FOR:
+        if (r->loops < FUZZ_NEST) r->loop[r->loops++] = (loop){i, 0, in->low};
+        break;
     case FUZZ_END:
         if (r->depth > 1) vp_end(r->scope[--r->depth]);
         break;
@@ -418,23 +457,138 @@ static void step(run *r, int i) {
     }
 }
 
-void fuzz_run(const fuzz_program *p, const bool *kept, fuzz_log *log) {
+/* Where to go on after a NEXT. */
+static int next(run *r, int i) {
+    if (r->loops == 0) return i + 1;
+    loop *l = &r->loop[r->loops - 1];
+    if (++l->i == l->count) {
+        r->loops--;
+        return i + 1;
+    }
+    /* What an iteration leaves undefined is not the last one's. */
+    memset(r->defined + l->first + 1, 0, (size_t)(i - l->first));
+    return l->first + 1;
+}
+
+static void run_init(run *r, const fuzz_program *p, const bool *kept, fuzz_log *log) {
+    r->p = p;
+    r->kept = kept;
+    r->log = log;
+    r->issuer = r->loops = r->gates = r->maps = 0;
+    memset(r->defined, 0, sizeof r->defined);
+    r->memory = NULL;
+    r->capacity = 0;
+    r->scope[0] = vp_begin();
+    r->depth = 1;
+}
+
+static void run_end(run *r) {
+    open_gates(r);
+    unmap_all(r, r->p->count);
+    while (r->depth > 0) vp_end(r->scope[--r->depth]);
+    free(r->memory);
+}
+
+/* --- several threads ---------------------------------------------------------------- */
+
+typedef struct {
+    const run *first;
+    int issuer;
+    pthread_t thread;
+    pthread_barrier_t *begin; /* NULL: they do not wait for each other */
+} stream;
+
+typedef struct {
+    stream stream[FUZZ_ISSUERS];
+    int running; /* how many threads */
+    pthread_barrier_t begin;
+} team;
+
+static int run_from(run *r, int i);
+
+/* The stream of another thread than the first, with what that has named so far. */
+static void run_stream(const run *first, int issuer) {
+    run *r = malloc(sizeof *r);
+    if (!r) abort();
+    run_init(r, first->p, first->kept, first->log + issuer);
+    r->issuer = issuer;
+    memcpy(r->defined, first->defined, (size_t)first->p->team * sizeof r->defined[0]);
+    memcpy(r->array, first->array, (size_t)first->p->team * sizeof r->array[0]);
+    run_from(r, first->p->team);
+    run_end(r);
+    free(r);
+}
+
+static void *issue(void *arg) {
+    const stream *s = arg;
+    if (s->begin) pthread_barrier_wait(s->begin);
+    run_stream(s->first, s->issuer);
+    return NULL;
+}
+
+/* Starts the other threads; or, where one instruction comes after the other, and where a
+ * program is to show that it needs no threads to fail, runs their streams. */
+static void team_start(team *t, run *r, bool threads) {
+    const bool waits = r->p->at[r->p->team].flag;
+    t->running = 0;
+    if (!threads) open_gates(r);
+    if (threads && waits) pthread_barrier_init(&t->begin, NULL, (unsigned)r->p->issuers);
+    for (int i = 1; i < r->p->issuers; i++) {
+        if (!threads) {
+            run_stream(r, i);
+            continue;
+        }
+        stream *s = &t->stream[t->running++];
+        *s = (stream){.first = r, .issuer = i, .begin = waits ? &t->begin : NULL};
+        if (pthread_create(&s->thread, NULL, issue, s)) abort();
+    }
+    if (threads && waits) pthread_barrier_wait(&t->begin);
+}
+
+static void team_meet(team *t, run *r) {
+    if (t->running == 0) return;
+    open_gates(r); /* the others may wait for what they hold */
+    for (int i = 0; i < t->running; i++) pthread_join(t->stream[i].thread, NULL);
+    if (t->stream[0].begin) pthread_barrier_destroy(&t->begin);
+    t->running = 0;
+}
+
+/* Runs the thread's instructions from one on, up to where others are to be waited for;
+ * returns where that is. */
+static int run_from(run *r, int i) {
+    const fuzz_program *p = r->p;
+    while (i < p->count) {
+        const fuzz_instruction *in = &p->at[i];
+        if (in->kind == FUZZ_TEAM || in->kind == FUZZ_MEET) {
+            if (r->issuer == 0) return i;
+        } else if (in->issuer == r->issuer && (!r->kept || r->kept[i])) {
+            if (in->kind == FUZZ_NEXT) {
+                i = next(r, i);
+                continue;
+            }
+            if (fuzz_happens(&in->when, iteration(r, 0))) step(r, i);
+        }
+        i++;
+    }
+    return i;
+}
+
+void fuzz_run(const fuzz_program *p, const bool *kept, fuzz_log log[FUZZ_ISSUERS]) {
     pthread_once(&places_once, name_places);
-    run r;
-    r.p = p;
-    r.log = log;
-    memset(r.defined, 0, sizeof r.defined);
-    r.gates = r.maps = 0;
-    r.memory = NULL;
-    r.capacity = 0;
-    r.scope[0] = vp_begin();
-    r.depth = 1;
-    for (int i = 0; i < p->count; i++)
-        if (!kept || kept[i]) step(&r, i);
-    open_gates(&r);
-    unmap_all(&r, p->count);
-    while (r.depth > 0) vp_end(r.scope[--r.depth]);
+    run *r = malloc(sizeof *r);
+    if (!r) abort();
+    team t = {.running = 0};
+    run_init(r, p, kept, log);
+    for (int i = run_from(r, 0); i < p->count; i = run_from(r, i + 1)) {
+        r->loops = 0;
+        if (p->at[i].kind == FUZZ_TEAM)
+            team_start(&t, r, !vp__config_get()->sync && (!kept || kept[i]));
+        else
+            team_meet(&t, r);
+    }
+    team_meet(&t, r);
+    run_end(r);
     vp_sync();
     vp_clear_error();
-    free(r.memory);
+    free(r);
 }

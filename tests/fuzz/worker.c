@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/config.h"
-#include "net/core.h"
+#include "net/workers.h"
 #include "run.h"
 #include "sanitized.h"
 #include "stacks.h"
@@ -36,6 +36,8 @@ static bool launch(fuzz_worker *w) {
     atomic_store_explicit(&w->channel->running, 0, memory_order_relaxed);
     memset(&w->channel->stats, 0, sizeof w->channel->stats);
     memset(&w->channel->native, 0, sizeof w->channel->native);
+    w->channel->launches = w->channel->loop_puts = 0;
+    w->channel->programs = w->channel->teams = 0;
     fflush(NULL);
     w->pid = fork();
     if (w->pid < 0) return false;
@@ -120,23 +122,24 @@ bool fuzz_worker_reply(fuzz_worker *w) {
 
 /* New thresholds; nobody may be looking at them, so the threads stop first. The next node
  * starts them again. */
-static void tune(uint64_t seed) {
+static void tune(uint64_t seed, const fuzz_mix *mix) {
     if (vp__config_get()->sync) return;
     vp__workers_stop();
-    fake_device_rest();
     fuzz_tune(&vp__tuning, seed);
-    fuzz_tune_device(seed);
+    fuzz_tune_device(seed, mix);
 }
 
-void fuzz_tune_device(uint64_t seed) {
-    static bool added;
-    bool wanted = fuzz_with_device(seed);
-    if (wanted && !added) {
-        fake_properties p = {.slowness = 1, .moody = true};
-        fake_device_add(&p, 1);
-        added = true;
-    }
-    vp__device_count = wanted;
+void fuzz_tune_device(uint64_t seed, const fuzz_mix *mix) {
+    static const fake_properties like[FUZZ_NDEVICES] = {
+        [FUZZ_MOODY] = {.slowness = 1, .moody = true},
+        [FUZZ_CHEAP] = {.slowness = 0.001},
+        [FUZZ_SLOW] = {.latency_ns = 20000, .ns_per_byte = 1, .slowness = 3},
+        [FUZZ_REFUSING] = {.slowness = 0.001, .refuses_of_8 = 7},
+        [FUZZ_FAILING] = {.slowness = 0.001, .fails_of_8 = 1}};
+    const fuzz_device device = fuzz_device_of(seed, mix);
+    fake_device_rest();
+    if (device != FUZZ_NO_DEVICE) fake_device_become(&like[device], 1);
+    vp__device_count = device != FUZZ_NO_DEVICE;
 }
 
 /* What is left when the net is empty. A thread that has just run the last node, or holds a
@@ -153,52 +156,42 @@ static void look_at_rest(vp_stats *stats, int64_t settled) {
     }
 }
 
-/* A program that a thread of its own issues. */
-typedef struct {
-    fuzz_program p;
-    fuzz_log log;
-    const bool *kept;
-} issuer;
-
-static void *issue(void *arg) {
-    issuer *a = arg;
-    fuzz_run(&a->p, a->kept, &a->log);
-    return NULL;
+/* As in a process that has just started: one thread issues, until another one begins. Nobody
+ * issues now, and what was issued is over. */
+static void forget_issuers(void) {
+    if (!vp__config_get()->sync && vp__has_barrier())
+        atomic_store_explicit(&vp__many_issuers, false, memory_order_relaxed);
 }
 
-/* Runs the program, and beside it, on another thread, the one that accompanies it. The
- * reference runs one after the other. */
-static uint64_t run_both(fuzz_channel *c, issuer *main, issuer *beside, uint64_t seed) {
-    size_t room = sizeof c->log / 2;
-    uint64_t other = c->alone ? 0 : fuzz_companion(seed);
-    fuzz_generate(&main->p, seed, c->size);
-    fuzz_log_init(&main->log, c->text ? c->log : NULL, room);
-    main->kept = c->leave_out ? c->kept : NULL;
-    pthread_t thread;
-    bool started = false;
-    if (other) {
-        fuzz_generate(&beside->p, other, c->size);
-        fuzz_log_init(&beside->log, c->text ? c->log + room : NULL, room);
-        beside->kept = NULL;
-        started =
-            !vp__config_get()->sync && !pthread_create(&thread, NULL, issue, beside);
+/* Runs a program; what its threads saw comes one after the other. */
+static uint64_t run_program(fuzz_channel *c, fuzz_program *p, uint64_t seed) {
+    const size_t room = sizeof c->log / FUZZ_ISSUERS;
+    fuzz_log log[FUZZ_ISSUERS];
+    fuzz_generate(p, seed, &c->mix);
+    for (int i = 0; i < FUZZ_ISSUERS; i++)
+        fuzz_log_init(&log[i], c->text ? c->log + (size_t)i * room : NULL, room);
+    c->programs++;
+    c->teams += p->issuers > 1;
+    fuzz_run(p, c->leave_out ? c->kept : NULL, log);
+    uint64_t hash = log[0].hash;
+    for (int i = 1; i < p->issuers; i++) {
+        hash = hash * 31 + log[i].hash;
+        if (!c->text) continue;
+        memmove(log[0].text + log[0].size, log[i].text, log[i].size + 1);
+        log[0].size += log[i].size;
     }
-    issue(main);
-    if (started)
-        pthread_join(thread, NULL);
-    else if (other)
-        issue(beside);
-    if (!other) return main->log.hash;
-    if (c->text) memmove(c->log + main->log.size, c->log + room, beside->log.size + 1);
-    return main->log.hash * 31 + beside->log.hash;
+    return hash;
 }
 
-static void run_one(fuzz_channel *c, issuer *main, issuer *beside, uint64_t seed,
+static void run_one(fuzz_channel *c, fuzz_program *p, uint64_t seed,
                     fuzz_result *result) {
     /* Bytes in use after a program, the most that was seen to stay. */
     static int64_t settled;
-    uint64_t hash = run_both(c, main, beside, seed);
+    forget_issuers();
+    uint64_t hash = run_program(c, p, seed);
     look_at_rest(&c->stats, settled);
+    c->launches = fake_device_launches();
+    c->loop_puts = fuzz_loop_puts();
     vp__native_get_stats(&c->native);
     *result = (fuzz_result){.hash = hash, .end = FUZZ_RAN};
     if (c->stats.in_flight != 0) {
@@ -221,11 +214,10 @@ static void run_one(fuzz_channel *c, issuer *main, issuer *beside, uint64_t seed
 int fuzz_work(int memory, int in, int out) {
     fuzz_channel *c =
         mmap(NULL, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-    issuer *main = malloc(sizeof *main), *beside = malloc(sizeof *beside);
-    if (c == MAP_FAILED || !main || !beside) {
+    fuzz_program *p = malloc(sizeof *p);
+    if (c == MAP_FAILED || !p) {
         perror("vproc-fuzz: a worker has no memory");
-        free(main);
-        free(beside);
+        free(p);
         return 1;
     }
     fuzz_stacks_offer();
@@ -236,13 +228,12 @@ int fuzz_work(int memory, int in, int out) {
             uint64_t seed = c->first + (uint64_t)i;
             atomic_store_explicit(&c->since_ns, fuzz_now(), memory_order_relaxed);
             atomic_store_explicit(&c->running, seed + 1, memory_order_relaxed);
-            if (seed / FUZZ_SHARED != block) tune(seed);
+            if (seed / FUZZ_SHARED != block) tune(seed, &c->mix);
             block = seed / FUZZ_SHARED;
-            run_one(c, main, beside, seed, &c->result[i]);
+            run_one(c, p, seed, &c->result[i]);
         }
         if (write(out, "", 1) != 1) break;
     }
-    free(main);
-    free(beside);
+    free(p);
     return 0;
 }

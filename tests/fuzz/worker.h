@@ -18,7 +18,7 @@
 #include "jit/native.h"
 #include "program.h"
 
-enum { FUZZ_TEXT = 8 << 20 };
+enum { FUZZ_TEXT = 16 << 20 };
 
 /* How a program ended. */
 typedef enum {
@@ -45,12 +45,15 @@ typedef struct {
     /* Of this process so far. */
     vp_stats stats;
     vp__native_stats native;
+    uint64_t launches; /* on a device */
+    uint64_t loop_puts;
+    /* Of programs, and of them those that several threads issued. */
+    uint64_t programs, teams;
     /* The request: */
     uint64_t first;
     int count;
-    fuzz_size size;
+    fuzz_mix mix;
     bool text;      /* log as text; for a single program */
-    bool alone;     /* without a companion */
     bool leave_out; /* run only what `kept` names */
     bool kept[FUZZ_MAX];
     /* The reply: */
@@ -88,6 +91,6 @@ uint64_t fuzz_now(void);
 int fuzz_work(int memory, int in, int out);
 
 /* Gives the process the device a seed wants, or takes it away; the net must be empty. */
-void fuzz_tune_device(uint64_t seed);
+void fuzz_tune_device(uint64_t seed, const fuzz_mix *mix);
 
 #endif

@@ -115,6 +115,13 @@ def operation_rows():
     return [(m[1], int(m[2]), m[3]) for m in re.finditer(row, text, re.M)]
 
 
+def along_rows():
+    """(name, NumPy's name) of the rows along an axis of the table of library operations."""
+    text = (ROOT / "src" / "lib" / "lib.def").read_text()
+    row = r'^VP_ALONG\((\w+),\s*\w+,\s*\w+,\s*[\d.]+,\s*\w+,\s*"([\w.]+)"'
+    return re.findall(row, text, re.M)
+
+
 def shape_of(dims):
     s = Shape(len(dims), False)
     s.dims[:len(dims)] = dims
@@ -212,8 +219,7 @@ class Vproc:
                                    ctypes.byref(axes_of(axes)), code, keepdims)
 
     def along(self, name, x, axis):
-        what = ("cumsum", "cumprod", "sort", "argsort").index(name)
-        return self.lib.vp__along(HERE, self.operand(x), axis, what)
+        return self.lib.vp__along(HERE, self.operand(x), axis, self.number[name])
 
     def cast(self, x, dtype):
         return self.lib.vp__cast(HERE, self.operand(x), CODE[np.dtype(dtype)])

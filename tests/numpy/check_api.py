@@ -10,12 +10,14 @@ a NaN), but for floating sums, products and math functions."""
 
 import argparse
 import itertools
+import operator
 import sys
 import warnings
 
 import numpy as np
 
-from api_lib import DTYPES, VprocError, Vproc, find_library, operation_rows
+from api_lib import (DTYPES, VprocError, Vproc, along_rows, find_library,
+                     operation_rows)
 
 # C numbers as operands: small ones, and limits of types from either side.
 NUMBERS = [True, 0, 1, -1, 3, 127, 128, 200, 300, -129, 2 ** 31, 2 ** 40, 2 ** 63 - 1,
@@ -217,12 +219,12 @@ class Checker:
         x = self.array(dtype, self.shape(least=1))
         axis = int(self.random.integers(-x.ndim, x.ndim))
         where = f"{dtype} {x.shape} {x.strides} axis {axis}"
-        for name in ("cumsum", "cumprod", "sort"):
+        for name, numpy_name in along_rows():
+            also = {"kind": "stable"} if "sort" in name else {}
+            function = operator.attrgetter(numpy_name)(np)
             self.same(f"{name} {where}", lambda: self.v.along(name, x, axis),
-                      lambda: getattr(np, name)(x, axis=axis),
-                      1e-5 if name == "cumprod" else 0)
-        self.same(f"argsort {where}", lambda: self.v.along("argsort", x, axis),
-                  lambda: np.argsort(x, axis=axis, kind="stable"), layout=False)
+                      lambda: function(x, axis=axis, **also),
+                      1e-5 if name == "cumprod" else 0, layout=name != "argsort")
 
     # --- selections ---
 

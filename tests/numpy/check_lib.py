@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks library operations (sort, argsort, scans, find, indexing, products, Fourier
-transforms, copies)
-against NumPy on random arrays of every element type and layout.
+"""Checks every row of the table of library operations against the NumPy function that it
+names, on random arrays of every element type and layout. What a family of rows has in common
+is a method here, named like the family; a row of a family without one is a failure.
 
     check_lib.py [--lib libvproc_lib.so] [--rounds 300] [--seed 1]
 
@@ -9,8 +9,11 @@ Everything but complex running products, floating matrix products and Fourier tr
 must agree bit for bit (any NaN is a NaN, and sort may order the two zeros)."""
 
 import argparse
+import collections
 import ctypes
+import operator
 import pathlib
+import re
 import sys
 import warnings
 
@@ -20,6 +23,33 @@ DTYPES = [np.dtype(t) for t in (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 "
     "float32 float64 complex64 complex128").split()]
 CODE = {t: i for i, t in enumerate(DTYPES)}
+
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+Row = collections.namedtuple("Row", "number id family rule result numpy")
+
+
+def read_rows():
+    """The rows of the table."""
+    text = (ROOT / "src" / "lib" / "lib.def").read_text()
+    rows = []
+    for kind, columns in re.findall(r"^VP_(LIB|ALONG|FOURIER)\(((?:\w+, ).*?)\)$", text,
+                                    re.M | re.S):
+        names = [c.strip() for c in columns.split(",")]
+        numpy_name = re.search(r'"([^"]*)"', columns)[1]
+        family = names[1] if kind == "LIB" else kind.lower()
+        rule, result = names[3:5] if kind == "LIB" else names[1:3]
+        rows.append(Row(len(rows), names[0], family, rule, result, numpy_name))
+    return rows
+
+
+def numpy_function(row):
+    return operator.attrgetter(row.numpy)(np)
+
+
+# How NumPy is told what a row does without being told.
+ALSO = {"sort": {"kind": "stable"}, "argsort": {"kind": "stable"}}
 
 
 class View(ctypes.Structure):
@@ -52,7 +82,11 @@ class Checker:
         self.lib.shim_gather.restype = self.lib.shim_scatter.restype = ctypes.c_bool
         self.lib.shim_fft.restype = ctypes.c_bool
         self.random = np.random.default_rng(seed)
+        self.rows = read_rows()
         self.failed = self.passed = 0
+
+    def row(self, name):
+        return next(row for row in self.rows if row.id == name)
 
     def check(self, ok, text):
         self.passed += bool(ok)
@@ -114,59 +148,59 @@ class Checker:
     def empty(self, dtype, shape):
         return self.laid_out(np.zeros(shape, dtype))
 
-    def copies(self, dtype):
+    def check_rows(self, dtype):
+        """Every row that has a counterpart in NumPy; those without are not operations of the
+        interface, but parts of some that other checks see."""
+        for row in self.rows:
+            if row.numpy:
+                getattr(self, row.family)(row, dtype)
+
+    def copy(self, row, dtype):
         x = self.array(dtype, self.shape())
         out = self.empty(dtype, x.shape)
         self.lib.shim_copy(ctypes.byref(View.of(out)), ctypes.byref(View.of(x)),
                            self.parts())
-        self.same(out, x, f"copy {dtype} {x.shape}")
+        self.same(out, numpy_function(row)(x), f"{row.id} {dtype} {x.shape}")
 
-    def sorts(self, dtype):
+    def join(self, row, dtype):
+        """Their shapes are the interface's, which check_api.py compares."""
+
+    def along(self, row, dtype):
+        """In the operand's own type also where the row's rule has a wider one: the function
+        works with that, and NumPy is told so."""
         x = self.array(dtype, self.shape(1))
         axis = int(self.random.integers(x.ndim))
-        out, order = self.empty(dtype, x.shape), self.empty(np.dtype("int64"), x.shape)
-        view = View.of(x)
-        self.lib.shim_sort(ctypes.byref(View.of(out)), ctypes.byref(view), axis,
-                           self.parts(), False)
-        self.lib.shim_sort(ctypes.byref(View.of(order)), ctypes.byref(view), axis,
-                           self.parts(), True)
-        expected = np.argsort(x, axis, kind="stable")
-        self.same(order, expected, f"argsort {dtype} {x.shape} axis {axis}")
-        self.same(out, np.sort(x, axis), f"sort {dtype} {x.shape} axis {axis}")
+        out = self.empty(np.dtype("int64") if row.result == "INDEX" else dtype, x.shape)
+        self.lib.shim_along(row.number, ctypes.byref(View.of(out)), ctypes.byref(View.of(x)),
+                            axis, self.parts())
+        also = {"dtype": dtype} if row.rule == "SUM" else ALSO.get(row.id, {})
+        expected = numpy_function(row)(x, axis, **also)
+        text = f"{row.id} {dtype} {x.shape} axis {axis}"
+        if row.id == "cumprod" and dtype.kind == "c":
+            # NumPy may fuse; what is finite is compared.
+            keep = np.isfinite(out) & np.isfinite(expected)
+            scale = 1e-4 if dtype == np.complex64 else 1e-12
+            self.same(np.where(keep, out, 0), np.where(keep, expected, 0), text, scale)
+        else:
+            self.same(out, expected, text)
 
-    def scans(self, dtype):
-        x = self.array(dtype, self.shape(1))
-        axis = int(self.random.integers(x.ndim))
-        for product, name in enumerate(("cumsum", "cumprod")):
-            out = self.empty(dtype, x.shape)
-            self.lib.shim_scan(ctypes.byref(View.of(out)), ctypes.byref(View.of(x)), axis,
-                               self.parts(), bool(product))
-            expected = getattr(np, name)(x, axis, dtype=dtype)
-            if dtype.kind == "c" and product:  # NumPy may fuse; compare what is finite
-                keep = np.isfinite(out) & np.isfinite(expected)
-                scale = 1e-4 if dtype == np.complex64 else 1e-12
-                self.same(np.where(keep, out, 0), np.where(keep, expected, 0),
-                          f"{name} {dtype} {x.shape} axis {axis}", scale)
-            else:
-                self.same(out, expected, f"{name} {dtype} {x.shape} axis {axis}")
-
-    def finds(self):
+    def find(self, row, dtype):
         mask = self.laid_out(self.random.random(self.shape()) < self.random.random())
         view = View.of(mask)
         count = self.lib.shim_count_true(ctypes.byref(view))
         self.check(count == np.count_nonzero(mask), f"count {mask.shape}")
-        flat = np.full(count + 1, -7)
-        rows = np.full((count + 1, max(mask.ndim, 1)), -7)
-        self.lib.shim_list_true(ctypes.c_void_p(flat.ctypes.data), ctypes.byref(view),
-                                True)
-        self.same(flat[:-1], np.flatnonzero(mask), f"flatnonzero {mask.shape}")
-        if mask.ndim:
-            self.lib.shim_list_true(ctypes.c_void_p(rows.ctypes.data), ctypes.byref(view),
-                                    False)
-            self.same(rows[:-1], np.argwhere(mask), f"argwhere {mask.shape}")
-        self.check(flat[-1] == -7 and (rows[-1] == -7).all(), "find wrote too far")
+        flat = row.id == "find"
+        if not flat and not mask.ndim:
+            return
+        found = np.full((count + 1,) if flat else (count + 1, mask.ndim), -7)
+        self.lib.shim_list_true(ctypes.c_void_p(found.ctypes.data), ctypes.byref(view), flat)
+        self.same(found[:-1], numpy_function(row)(mask), f"{row.id} {mask.shape}")
+        self.check((found[-1] == -7).all(), f"{row.id} wrote too far")
 
-    def indexing(self, dtype):
+    def scatter(self, row, dtype):
+        """Checked with what it undoes."""
+
+    def gather(self, row, dtype):
         base = self.array(dtype, self.shape(1))
         axis = int(self.random.integers(base.ndim))
         shape = self.shape()[:2]
@@ -186,7 +220,7 @@ class Checker:
                               ctypes.byref(fancy))
         self.same(base, expected, f"put {dtype} {base.shape} axis {axis}")
 
-    def products(self, dtype):
+    def product(self, row, dtype):
         m, n, k = (int(x) for x in self.random.integers(0, 90, 3))
         a, b = self.array(dtype, (m, k)), self.array(dtype, (k, n))
         if dtype.kind in "fc":
@@ -199,11 +233,12 @@ class Checker:
                              ctypes.byref(View.of(b)))
         tolerance = {"float32": 1e-3, "complex64": 1e-3, "float64": 1e-10,
                      "complex128": 1e-10}.get(str(dtype), 0.0)
-        self.same(out, a @ b, f"matmul {dtype} ({m}, {k}) @ ({k}, {n})", tolerance)
+        self.same(out, numpy_function(row)(a, b), f"matmul {dtype} ({m}, {k}) @ ({k}, {n})", tolerance)
 
-    def transforms(self, dtype):
-        """fft, ifft, rfft and irfft along an axis, at its own length or another."""
-        if dtype.kind not in "fc":
+    def fourier(self, row, dtype):
+        """Along an axis, at its own length or another, of the types that the row works with."""
+        takes = {"DIVIDE": "fc", "FRACTION": "f", "SPECTRUM": "c"}
+        if dtype.kind not in takes[row.rule]:
             return
         r = self.random
         x = self.array(dtype, self.shape(1))
@@ -215,28 +250,23 @@ class Checker:
             x += 1j * r.standard_normal(x.shape).astype(x.real.dtype)
         single = dtype in (np.dtype("float32"), np.dtype("complex64"))
         real, number = DTYPES[9:11], DTYPES[11:13]
-        # What NumPy calls it, and vp__fft_kind by whether x is real.
-        names = {"fft": (0, 3), "ifft": (1, 4)}
-        names.update({"irfft": (5, 5)} if dtype.kind == "c" else {"rfft": (2, 2)})
-        for name, kinds in names.items():
-            n = x.shape[axis] if r.random() < 0.6 else int(r.integers(1, 500))
-            shape = list(x.shape)
-            shape[axis] = n // 2 + 1 if name == "rfft" else n
-            out = self.empty((real if name == "irfft" else number)[not single], shape)
-            ok = self.lib.shim_fft(ctypes.byref(View.of(out)), ctypes.byref(View.of(x)),
-                                   axis, ctypes.c_int64(n), kinds[dtype.kind == "f"],
-                                   self.parts())
-            expected = getattr(np.fft, name)(x, n, axis).astype(out.dtype)
-            size = np.abs(expected).max() if expected.size else 0
-            off = np.abs(out - expected).max() if expected.size else 0
-            bound = (2.0 ** -23 if single else 2.0 ** -52) * (4 + np.log2(n))
-            self.check(ok and off <= bound * max(size, 1e-30),
-                       f"{name} {dtype} {x.shape} axis {axis} n {n}: off by {off}")
+        n = x.shape[axis] if r.random() < 0.6 else int(r.integers(1, 500))
+        shape = list(x.shape)
+        shape[axis] = n // 2 + 1 if row.id == "rfft" else n
+        out = self.empty((real if row.result == "REAL" else number)[not single], shape)
+        ok = self.lib.shim_fft(row.number, ctypes.byref(View.of(out)),
+                               ctypes.byref(View.of(x)), axis, ctypes.c_int64(n),
+                               self.parts())
+        expected = numpy_function(row)(x, n, axis).astype(out.dtype)
+        size = np.abs(expected).max() if expected.size else 0
+        off = np.abs(out - expected).max() if expected.size else 0
+        bound = (2.0 ** -23 if single else 2.0 ** -52) * (4 + np.log2(n))
+        self.check(ok and off <= bound * max(size, 1e-30),
+                   f"{row.id} {dtype} {x.shape} axis {axis} n {n}: off by {off}")
 
 
 def find_library():
-    root = pathlib.Path(__file__).resolve().parents[2]
-    found = sorted(root.glob("build*/**/libvproc_lib.so"))
+    found = sorted(ROOT.glob("build*/**/libvproc_lib.so"))
     if not found:
         sys.exit("libvproc_lib.so was not found under build/; name it with --lib")
     return str(found[0])
@@ -252,13 +282,7 @@ def main():
     checker = Checker(arguments.lib or find_library(), arguments.seed)
     for i in range(arguments.rounds):
         dtype = DTYPES[i % len(DTYPES)]
-        checker.copies(dtype)
-        checker.sorts(dtype)
-        checker.scans(dtype)
-        checker.finds()
-        checker.indexing(dtype)
-        checker.products(dtype)
-        checker.transforms(dtype)
+        checker.check_rows(dtype)
     print(f"{checker.passed} passed, {checker.failed} failed")
     return checker.failed > 0
 

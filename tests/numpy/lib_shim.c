@@ -10,43 +10,28 @@
 #define EXPORT __attribute__((visibility("default")))
 
 EXPORT void shim_copy(const vp__view *out, const vp__view *in, int64_t parts);
-EXPORT void shim_sort(const vp__view *out, const vp__view *in, int axis, int64_t parts,
-                      bool positions);
-EXPORT void shim_scan(const vp__view *out, const vp__view *in, int axis, int64_t parts,
-                      bool product);
+EXPORT void shim_along(int row, const vp__view *out, const vp__view *in, int axis,
+                       int64_t parts);
 EXPORT int64_t shim_count_true(const vp__view *mask);
 EXPORT void shim_list_true(int64_t *positions, const vp__view *mask, bool flat);
 EXPORT bool shim_gather(const vp__view *out, const vp__view *base, const vp__fancy *f,
                         int64_t parts);
 EXPORT bool shim_scatter(const vp__view *base, const vp__view *in, const vp__fancy *f);
 EXPORT void shim_matmul(const vp__view *out, const vp__view *a, const vp__view *b);
-EXPORT bool shim_fft(const vp__view *out, const vp__view *in, int axis, int64_t n,
-                     int kind, int64_t parts);
+EXPORT bool shim_fft(int row, const vp__view *out, const vp__view *in, int axis,
+                     int64_t n, int64_t parts);
 
 void shim_copy(const vp__view *out, const vp__view *in, int64_t parts) {
     for (int64_t part = 0; part < parts; part++) vp__lib_copy(out, in, part, parts);
 }
 
-void shim_sort(const vp__view *out, const vp__view *in, int axis, int64_t parts,
-               bool positions) {
-    void *scratch = malloc(vp__lib_sort_scratch(in, axis));
-    for (int64_t part = 0; part < parts; part++) {
-        if (positions)
-            vp__lib_argsort(out, in, axis, part, parts, scratch);
-        else
-            vp__lib_sort(out, in, axis, part, parts, scratch);
-    }
+void shim_along(int row, const vp__view *out, const vp__view *in, int axis,
+                int64_t parts) {
+    const vp__lane_work *along = &vp__lib_along[row];
+    void *scratch = malloc(along->scratch(in, axis) + 1);
+    for (int64_t part = 0; part < parts; part++)
+        along->run(out, in, axis, part, parts, scratch);
     free(scratch);
-}
-
-void shim_scan(const vp__view *out, const vp__view *in, int axis, int64_t parts,
-               bool product) {
-    for (int64_t part = 0; part < parts; part++) {
-        if (product)
-            vp__lib_cumprod(out, in, axis, part, parts);
-        else
-            vp__lib_cumsum(out, in, axis, part, parts);
-    }
 }
 
 int64_t shim_count_true(const vp__view *mask) { return vp__lib_count_true(mask); }
@@ -73,10 +58,12 @@ bool shim_scatter(const vp__view *base, const vp__view *in, const vp__fancy *f) 
     return true;
 }
 
-bool shim_fft(const vp__view *out, const vp__view *in, int axis, int64_t n, int kind,
+bool shim_fft(int row, const vp__view *out, const vp__view *in, int axis, int64_t n,
               int64_t parts) {
     bool single = in->dtype == VP_F32 || in->dtype == VP_C64;
-    vp__fft_plan *plan = vp__lib_fft_plan((vp__fft_kind)kind, single, n);
+    bool real = in->dtype == VP_F32 || in->dtype == VP_F64;
+    vp__fft_kind kind = vp__lib_fft_kind((vp__lib_kind)row, real);
+    vp__fft_plan *plan = kind == VP__FFT_NONE ? NULL : vp__lib_fft_plan(kind, single, n);
     if (!plan) return false;
     void *scratch = malloc(vp__lib_fft_scratch(plan, out, in, axis));
     for (int64_t part = 0; part < parts; part++)

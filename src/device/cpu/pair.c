@@ -14,19 +14,22 @@
 
 enum {
     MEASURE_NS = 1000000,
-    ROUNDS = 64,            /* round trips between two looks at the clock */
+    ROUND_TRIPS = 64,       /* between two looks at the clock */
     PATIENCE_NS = 20000000, /* for a thread that does not get its CPU */
-    NOBODY_NS = 50000, /* the answer where there is no second CPU: a sleep and a wake */
-    SETS = 100,        /* of work */
-    TURNS = 50000,     /* of a set: some twenty microseconds */
+    ONE_CPU_NS = 50000, /* the answer where there is no second CPU: a sleep and a wake */
+    SAMPLES = 100,      /* of work */
+    SAMPLE_TURNS = 50000, /* of a sample's loop: some twenty microseconds */
 };
 
+/* What the two threads of a measurement share. */
 typedef struct {
-    _Alignas(128) atomic_int ball; /* odd: on its way to the second thread; -1: the end */
-    _Alignas(128) atomic_int started;
+    /* The number that is handed over and back. Odd: the second thread has to answer; 0: the
+     * first one works alone; -1: the end. */
+    _Alignas(128) atomic_int token;
+    _Alignas(128) atomic_int started; /* the second thread runs */
     int cpu[2];
-    double ns, together;
-} court;
+    double ns, together; /* the results */
+} measurement;
 
 static void pin(int cpu) {
     cpu_set_t set;
@@ -36,31 +39,31 @@ static void pin(int cpu) {
                            &set); /* unpinned it measures too */
 }
 
-/* Whether the other thread has begun. */
-static bool has_company(court *c) {
+/* Whether the second thread has begun. The first one asks, and waits a while for it. */
+static bool second_has_begun(measurement *m) {
     const uint64_t start = vp__clock_ticks();
     /* Relaxed throughout: the flags themselves are all that is communicated. */
-    while (!atomic_load_explicit(&c->started, memory_order_relaxed)) {
+    while (!atomic_load_explicit(&m->started, memory_order_relaxed)) {
         if (vp__clock_ns(vp__clock_ticks() - start) > PATIENCE_NS) return false;
         sched_yield();
     }
     return true;
 }
 
-/* Runs one function on each of the first two CPUs; `first` ends the game. */
-static void play(court *c, void *(*first)(void *), void *(*second)(void *)) {
+/* Runs one function on each of the first two CPUs; `first` ends the measurement. */
+static void run_on_two(measurement *m, void *(*first)(void *), void *(*second)(void *)) {
     cpu_set_t set;
     int found = 0;
     if (vp__cpu_count() < 2 || sched_getaffinity(0, sizeof set, &set)) return;
     for (int cpu = 0; cpu < CPU_SETSIZE && found < 2; cpu++) {
-        if (CPU_ISSET(cpu, &set)) c->cpu[found++] = cpu;
+        if (CPU_ISSET(cpu, &set)) m->cpu[found++] = cpu;
     }
     if (found < 2) return;
     vp__clock_init();
     pthread_t one, two;
-    if (pthread_create(&two, NULL, second, c)) return;
-    if (pthread_create(&one, NULL, first, c)) {
-        atomic_store_explicit(&c->ball, -1, memory_order_relaxed);
+    if (pthread_create(&two, NULL, second, m)) return;
+    if (pthread_create(&one, NULL, first, m)) {
+        atomic_store_explicit(&m->token, -1, memory_order_relaxed);
     } else {
         pthread_join(one, NULL);
     }
@@ -69,16 +72,16 @@ static void play(court *c, void *(*first)(void *), void *(*second)(void *)) {
 
 /* --- hand-over ---------------------------------------------------------------------- */
 
-/* Returns every odd ball as the next even one. */
-static void *return_balls(void *argument) {
-    court *c = argument;
-    pin(c->cpu[1]);
-    atomic_store_explicit(&c->started, 1, memory_order_relaxed);
+/* The second thread: hands every odd token back as the next even one. */
+static void *hand_back(void *argument) {
+    measurement *m = argument;
+    pin(m->cpu[1]);
+    atomic_store_explicit(&m->started, 1, memory_order_relaxed);
     for (int spins = 0;;) {
-        int ball = atomic_load_explicit(&c->ball, memory_order_relaxed);
-        if (ball < 0) return NULL;
-        if (ball & 1) {
-            atomic_store_explicit(&c->ball, ball + 1, memory_order_relaxed);
+        int token = atomic_load_explicit(&m->token, memory_order_relaxed);
+        if (token < 0) return NULL;
+        if (token & 1) {
+            atomic_store_explicit(&m->token, token + 1, memory_order_relaxed);
             spins = 0;
         } else if (++spins > 100000) {
             sched_yield();
@@ -86,39 +89,40 @@ static void *return_balls(void *argument) {
     }
 }
 
-/* Plays until the time is over and notes the fastest set; a slow one was disturbed. */
-static void *serve_balls(void *argument) {
-    court *c = argument;
-    pin(c->cpu[0]);
-    if (!has_company(c)) goto end;
+/* The first thread: hands tokens over until the time is up, and notes the fastest sample; a
+ * slow one was disturbed. */
+static void *hand_over(void *argument) {
+    measurement *m = argument;
+    pin(m->cpu[0]);
+    if (!second_has_begun(m)) goto end;
     uint64_t best = UINT64_MAX;
     const uint64_t start = vp__clock_ticks();
-    for (int ball = 0; vp__clock_ns(vp__clock_ticks() - start) < MEASURE_NS;) {
-        uint64_t set = vp__clock_ticks();
-        for (int i = 0; i < ROUNDS; i++, ball += 2) {
-            atomic_store_explicit(&c->ball, ball + 1, memory_order_relaxed);
+    for (int token = 0; vp__clock_ns(vp__clock_ticks() - start) < MEASURE_NS;) {
+        uint64_t sample = vp__clock_ticks();
+        for (int i = 0; i < ROUND_TRIPS; i++, token += 2) {
+            atomic_store_explicit(&m->token, token + 1, memory_order_relaxed);
             for (int spins = 0;
-                 atomic_load_explicit(&c->ball, memory_order_relaxed) != ball + 2;) {
+                 atomic_load_explicit(&m->token, memory_order_relaxed) != token + 2;) {
                 if (++spins < 100000) continue;
                 if (vp__clock_ns(vp__clock_ticks() - start) > PATIENCE_NS) goto end;
                 sched_yield();
             }
         }
-        set = vp__clock_ticks() - set;
-        if (set < best) best = set;
+        sample = vp__clock_ticks() - sample;
+        if (sample < best) best = sample;
     }
-    c->ns = (double)best * vp__clock_ns_per_tick / (2 * ROUNDS);
+    m->ns = (double)best * vp__clock_ns_per_tick / (2 * ROUND_TRIPS);
 end:
-    atomic_store_explicit(&c->ball, -1, memory_order_relaxed);
+    atomic_store_explicit(&m->token, -1, memory_order_relaxed);
     return NULL;
 }
 
-static double handover_ns = NOBODY_NS;
+static double handover_ns = ONE_CPU_NS;
 
 static void measure_handover(void) {
-    court c = {.ns = NOBODY_NS};
-    play(&c, serve_balls, return_balls);
-    handover_ns = c.ns;
+    measurement m = {.ns = ONE_CPU_NS};
+    run_on_two(&m, hand_over, hand_back);
+    handover_ns = m.ns;
 }
 
 double vp__cpu_handover_ns(void) {
@@ -129,21 +133,22 @@ double vp__cpu_handover_ns(void) {
 
 /* --- both at once ------------------------------------------------------------------- */
 
-/* Work that leaves no room in a core for another thread's, and needs no memory. */
+/* One sample of work, which leaves no room in a core for another thread's and needs no memory. */
 static void work(void) {
     uint64_t a = 1, b = 2, c = 3, d = 4, e = 5, f = 6;
-    for (int i = 0; i < TURNS; i++) {
+    for (int i = 0; i < SAMPLE_TURNS; i++) {
         a += 3, b ^= 5, c += 7, d ^= 9, e += 11, f ^= 13;
         __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
     }
 }
 
-static void *work_on(void *argument) {
-    court *c = argument;
-    pin(c->cpu[1]);
-    while (atomic_load_explicit(&c->ball, memory_order_relaxed) == 0) sched_yield();
-    atomic_store_explicit(&c->started, 1, memory_order_relaxed);
-    while (atomic_load_explicit(&c->ball, memory_order_relaxed) > 0) work();
+/* The second thread: works from when the first has measured itself alone until it ends. */
+static void *work_beside(void *argument) {
+    measurement *m = argument;
+    pin(m->cpu[1]);
+    while (atomic_load_explicit(&m->token, memory_order_relaxed) == 0) sched_yield();
+    atomic_store_explicit(&m->started, 1, memory_order_relaxed);
+    while (atomic_load_explicit(&m->token, memory_order_relaxed) > 0) work();
     return NULL;
 }
 
@@ -152,37 +157,39 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* One that takes longer than a quarter of them: what others do on these cores makes sets slow,
- * and the other thread's absence, of which there may be a little, makes them quick. */
-static double usual_set(void) {
-    uint64_t sets[SETS];
-    for (int i = 0; i < SETS; i++) {
-        sets[i] = vp__clock_ticks();
+/* The ticks of a sample that takes longer than a quarter of the samples: what other processes do
+ * on these cores makes samples slow, and the absence of the other thread, of which there may be
+ * a little, makes them quick. */
+static double usual_sample(void) {
+    uint64_t samples[SAMPLES];
+    for (int i = 0; i < SAMPLES; i++) {
+        samples[i] = vp__clock_ticks();
         work();
-        sets[i] = vp__clock_ticks() - sets[i];
+        samples[i] = vp__clock_ticks() - samples[i];
     }
-    qsort(sets, SETS, sizeof *sets, by_size);
-    const uint64_t usual = sets[SETS / 4];
+    qsort(samples, SAMPLES, sizeof *samples, by_size);
+    const uint64_t usual = samples[SAMPLES / 4];
     return (double)usual;
 }
 
+/* The first thread: compares its samples alone with those beside the second thread. */
 static void *work_alone_then_together(void *argument) {
-    court *c = argument;
-    pin(c->cpu[0]);
-    usual_set(); /* until the core is awake */
-    const double alone = usual_set();
-    atomic_store_explicit(&c->ball, 1, memory_order_relaxed);
-    if (has_company(c)) c->together = 2 * alone / usual_set();
-    atomic_store_explicit(&c->ball, -1, memory_order_relaxed);
+    measurement *m = argument;
+    pin(m->cpu[0]);
+    usual_sample(); /* until the core is awake */
+    const double alone = usual_sample();
+    atomic_store_explicit(&m->token, 1, memory_order_relaxed);
+    if (second_has_begun(m)) m->together = 2 * alone / usual_sample();
+    atomic_store_explicit(&m->token, -1, memory_order_relaxed);
     return NULL;
 }
 
 static double together = 1;
 
 static void measure_together(void) {
-    court c = {.together = 1};
-    play(&c, work_alone_then_together, work_on);
-    together = c.together;
+    measurement m = {.together = 1};
+    run_on_two(&m, work_alone_then_together, work_beside);
+    together = m.together;
 }
 
 double vp__cpu_together(void) {

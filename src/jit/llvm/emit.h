@@ -4,8 +4,8 @@
  * and reduce.c for reductions) what goes around it.
  *
  * What only a base kernel can do, sines and complex roots, is done a block at a time: the
- * body falls into stages, each a loop over a block on the stack, with the calls between
- * them (stages.c). A call for a whole block costs nothing against what it does, and base
+ * body falls into legs, each a loop over a block on the stack, with the calls between
+ * them (legs.c). A call for a whole block costs nothing against what it does, and base
  * and native code share every bit of it.
  */
 #ifndef VP_JIT_LLVM_EMIT_H
@@ -23,7 +23,7 @@ typedef struct {
 
 typedef struct {
     const vp__ir *ir;
-    const vp__form *form;
+    const vp__loops *loops;
     const vp__facts *facts; /* what may be relied on; NULL: nothing */
     const vp__machine *target;
     LLVMContextRef context;
@@ -37,8 +37,8 @@ typedef struct {
      * lanes that count (NULL: all), and the first element of the block. */
     const LLVMValueRef *at;
     LLVMValueRef x, mask, block;
-    int stages;           /* one more than calls that depend on each other */
-    uint8_t *stage;       /* by IR instruction: when its value is there */
+    int legs;             /* one more than calls that depend on each other */
+    uint8_t *leg;         /* by IR instruction: when its value is there */
     LLVMValueRef *buffer; /* likewise: its block on the stack, or NULL */
     bool own_sin;         /* sines are written out and not called */
     LLVMValueRef sin_number[VP__SIN_COUNT]; /* then: loaded, in all lanes */
@@ -63,7 +63,7 @@ LLVMValueRef vp__emit_int(vp__emitter *e, int64_t n); /* an i64 */
 /* A float's bits in one of the two types. */
 uint64_t vp__emit_bits(int type, double x);
 LLVMValueRef vp__emit_scalar(vp__emitter *e, int type, uint64_t bits);
-/* The same for all lanes. */
+/* A constant in all lanes. */
 LLVMValueRef vp__emit_constant(vp__emitter *e, int type, uint64_t bits);
 /* A comparison of the IR, on vectors or scalars. */
 LLVMValueRef vp__emit_compare(vp__emitter *e, int op, int type, LLVMValueRef a,
@@ -77,16 +77,16 @@ LLVMValueRef vp__emit_nth(vp__emitter *e, LLVMValueRef p, LLVMValueRef i, int si
 vp__lanes vp__emit_load(vp__emitter *e, int type, LLVMValueRef at, LLVMValueRef mask);
 void vp__emit_store(vp__emitter *e, int type, vp__lanes v, LLVMValueRef at,
                     LLVMValueRef mask);
-/* The same of every other element. */
+/* Loads a vector of every other element. */
 vp__lanes vp__emit_load_other(vp__emitter *e, int type, LLVMValueRef at,
                               LLVMValueRef mask);
 /* One element for all lanes: loaded, or a constant's value. */
 vp__lanes vp__emit_load_one(vp__emitter *e, int type, LLVMValueRef at);
 vp__lanes vp__emit_value_of(vp__emitter *e, int type, const int64_t *words);
 
-/* What sines that are written out note of lanes for which they do not do: _end says whether
- * there was one since _begin. In an innermost loop it is in e->doubting; else it is loaded from
- * and stored to e->doubt. */
+/* A sine that is written out notes the lanes for which it is not exact enough: _end says
+ * whether there was one since _begin. In an innermost loop the note is in e->doubting; else it
+ * is loaded from and stored to e->doubt. */
 void vp__doubt_begin(vp__emitter *e);
 LLVMValueRef vp__doubt_end(vp__emitter *e);
 LLVMValueRef vp__doubt_load(vp__emitter *e);
@@ -108,22 +108,22 @@ void vp__emit_turn(vp__emitter *e, const LLVMValueRef *at);
 /* Whether a leaf changes along x. */
 bool vp__emit_is_run(const vp__emitter *e, int leaf);
 
-/* Divides the body into stages; false without memory. */
-bool vp__stages_init(vp__emitter *e);
-/* The same, after own_sin has changed. */
-void vp__stages_find(vp__emitter *e);
-bool vp__stages_have_sin(const vp__emitter *e);
-void vp__stages_deinit(vp__emitter *e);
-/* What adds batches to the reduction's tree, a function; to be asked for once. */
-LLVMValueRef vp__stages_reduce_add(vp__emitter *e, LLVMTypeRef signature);
-/* What all blocks take of the stack. */
-size_t vp__stages_bytes(const vp__emitter *e);
-/* Between two stages: the calls of base kernels whose operands are there, for the n elements
+/* Divides the body into legs; false without memory. */
+bool vp__legs_init(vp__emitter *e);
+/* Divides it anew, after own_sin has changed. */
+void vp__legs_find(vp__emitter *e);
+bool vp__legs_have_sin(const vp__emitter *e);
+void vp__legs_deinit(vp__emitter *e);
+/* The function that adds batches to the reduction's tree; to be asked for once. */
+LLVMValueRef vp__legs_reduce_add(vp__emitter *e, LLVMTypeRef signature);
+/* The bytes that all blocks take of the stack. */
+size_t vp__legs_bytes(const vp__emitter *e);
+/* Between two legs: the calls of base kernels whose operands are there, for the n elements
  * of the block at x. */
-void vp__stages_call(vp__emitter *e, int stage, const LLVMValueRef *at, LLVMValueRef x,
-                     LLVMValueRef n);
-/* Stores what later stages need of the vector at hand. */
-void vp__stages_store(vp__emitter *e, int stage);
+void vp__legs_call(vp__emitter *e, int leg, const LLVMValueRef *at, LLVMValueRef x,
+                   LLVMValueRef n);
+/* Stores what later legs need of the vector at hand. */
+void vp__legs_store(vp__emitter *e, int leg);
 
 /* The whole function. */
 void vp__emit_kernel(vp__emitter *e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The loops around a kernel's body: what all forms share, and the maps. Vectors run along x;
+ * The loops around a kernel's body: what all kinds share, and the maps. Vectors run along x;
  * what does not fill one is done with masked loads and stores, by the same code.
  */
 #include <string.h>
@@ -237,7 +237,7 @@ void vp__operands_go(vp__emitter *e, int n, const LLVMValueRef *from,
 
 void vp__emit_fixed(vp__emitter *e, const LLVMValueRef *at, int read) {
     for (int i = 0; i < e->ir->nleaves; i++) {
-        if (e->form->read[i] != read) continue;
+        if (e->loops->read[i] != read) continue;
         const int type = e->ir->instr[i].type;
         if (e->facts && vp__facts_is_constant(e->facts, i))
             e->value[i] = vp__emit_value_of(
@@ -292,31 +292,31 @@ LLVMValueRef vp__emit_zero(vp__emitter *e) { return vp__emit_int(e, 0); }
 
 /* --- blocks ------------------------------------------------------------------------- */
 
-bool vp__emit_has_calls(const vp__emitter *e) { return e->stages > 1; }
+bool vp__emit_has_calls(const vp__emitter *e) { return e->legs > 1; }
 
 LLVMValueRef vp__emit_least(vp__emitter *e, LLVMValueRef a, LLVMValueRef b) {
     return LLVMBuildSelect(e->builder, vp__emit_less(e, a, b), a, b, "");
 }
 
-void vp__emit_stages(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef from,
-                     LLVMValueRef to) {
+void vp__emit_legs(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef from,
+                   LLVMValueRef to) {
     LLVMBuilderRef b = e->builder;
     e->block = from;
     LLVMValueRef n = LLVMBuildSub(b, to, from, "");
     LLVMValueRef whole = LLVMBuildAdd(b, from, vp__emit_whole(e, n, e->width), "");
-    for (int stage = 0; stage + 1 < e->stages; stage++) {
+    for (int leg = 0; leg + 1 < e->legs; leg++) {
         vp__loop x;
         vp__loop_begin(e, &x, from, whole, e->width, 0, NULL);
         vp__emit_move(e, at, x.i, NULL);
-        vp__stages_store(e, stage);
+        vp__legs_store(e, leg);
         vp__loop_end(e, &x, NULL);
         vp__branch tail;
         vp__branch_begin(e, &tail, vp__emit_less(e, whole, to));
         vp__emit_move(e, at, whole,
                       vp__emit_mask_below(e, LLVMBuildSub(b, to, whole, "")));
-        vp__stages_store(e, stage);
+        vp__legs_store(e, leg);
         vp__branch_end(e, &tail, 0, NULL, NULL);
-        vp__stages_call(e, stage, at, from, n);
+        vp__legs_call(e, leg, at, from, n);
     }
 }
 
@@ -364,7 +364,7 @@ static void emit_map(vp__emitter *e, const vp__operands *o) {
         vp__loop_begin_some(e, &block, vp__emit_zero(e), o->x, VP__EMIT_BLOCK, 0, NULL);
         LLVMValueRef to = LLVMBuildAdd(e->builder, block.i, block.step, "");
         to = vp__emit_least(e, to, o->x);
-        vp__emit_stages(e, at, block.i, to);
+        vp__emit_legs(e, at, block.i, to);
         map_span(e, at, block.i, to);
         vp__loop_end(e, &block, NULL);
     } else {
@@ -378,9 +378,9 @@ static void emit_map(vp__emitter *e, const vp__operands *o) {
 
 static int lanes_of(const vp__emitter *e) {
     const vp__ir *ir = e->ir;
-    const int kind = e->form->kind;
+    const int kind = e->loops->kind;
     const bool rows =
-        kind == VP__FORM_ROWS || kind == VP__FORM_CHUNK || kind == VP__FORM_SEGMENT;
+        kind == VP__LOOPS_ROWS || kind == VP__LOOPS_CHUNK || kind == VP__LOOPS_FOLD;
     if (rows && vp__emit_is_tree(ir)) return 64 / vp__dtype[ir->reduce_type].size;
     int widest = vp__dtype[vp__dtype[ir->result].real].size;
     for (int i = 0; i < ir->n; i++) {
@@ -391,33 +391,33 @@ static int lanes_of(const vp__emitter *e) {
     return e->target->vector_bytes / widest;
 }
 
-static void emit_form(vp__emitter *e, const vp__operands *o) {
-    switch ((vp__form_kind)e->form->kind) {
-    case VP__FORM_MAP: emit_map(e, o); break;
-    case VP__FORM_ROWS: vp__emit_rows(e, o, true); break;
-    case VP__FORM_CHUNK: vp__emit_rows(e, o, false); break;
-    case VP__FORM_COLS: vp__emit_cols(e, o); break;
-    case VP__FORM_STATE: vp__emit_state(e, o); break;
-    case VP__FORM_SEGMENT: vp__emit_segment(e, o); break;
-    case VP__NFORMS: break;
+static void emit_loops(vp__emitter *e, const vp__operands *o) {
+    switch ((vp__loops_kind)e->loops->kind) {
+    case VP__LOOPS_MAP: emit_map(e, o); break;
+    case VP__LOOPS_ROWS: vp__emit_rows(e, o, true); break;
+    case VP__LOOPS_CHUNK: vp__emit_rows(e, o, false); break;
+    case VP__LOOPS_COLS: vp__emit_cols(e, o); break;
+    case VP__LOOPS_STATE: vp__emit_state(e, o); break;
+    case VP__LOOPS_FOLD: vp__emit_fold(e, o); break;
+    case VP__NLOOPS: break;
     }
 }
 
 /* Sines are written out where everything can be done again if that does not do: what a
  * reduction writes is not what it reads. */
 static bool writes_sines(const vp__emitter *e) {
-    const int kind = e->form->kind;
-    return e->target->own_sin && (kind == VP__FORM_ROWS || kind == VP__FORM_CHUNK) &&
-           vp__stages_have_sin(e);
+    const int kind = e->loops->kind;
+    return e->target->own_sin && (kind == VP__LOOPS_ROWS || kind == VP__LOOPS_CHUNK) &&
+           vp__legs_have_sin(e);
 }
 
 static void emit_passes(vp__emitter *e, const vp__operands *o) {
     vp__loop pass;
-    vp__stages_find(e);
+    vp__legs_find(e);
     vp__doubt_begin(e);
     vp__loop_begin_some(e, &pass, vp__emit_zero(e), vp__emit_int(e, 2), 1, 0, NULL);
     e->pass = pass.i;
-    emit_form(e, o);
+    emit_loops(e, o);
     pass.end =
         LLVMBuildSelect(e->builder, vp__doubt_end(e), pass.end, vp__emit_zero(e), "");
     vp__loop_end(e, &pass, NULL);
@@ -427,9 +427,9 @@ static void emit_passes(vp__emitter *e, const vp__operands *o) {
  * the CPU stores them as two halves, maps whose time goes into memory take up to a fifth
  * less. Comparing and shuffling costs more then. */
 static bool wants_halves(const vp__emitter *e) {
-    if (!e->target->halves || e->form->kind != VP__FORM_MAP) return false;
+    if (!e->target->halves || e->loops->kind != VP__LOOPS_MAP) return false;
     for (int i = 0; i < e->ir->n; i++) {
-        if (i < e->ir->nleaves && e->form->read[i] == VP__READ_OTHER) return false;
+        if (i < e->ir->nleaves && e->loops->read[i] == VP__READ_OTHER) return false;
         /* Bytes are multiplied by shuffling. */
         const int type = e->ir->instr[i].type;
         if (type == VP__TRUTH || vp__dtype[type].size == 1) return false;
@@ -464,7 +464,7 @@ void vp__emit_kernel(vp__emitter *e) {
     if (e->own_sin)
         emit_passes(e, &o);
     else
-        emit_form(e, &o);
+        emit_loops(e, &o);
     LLVMBuildRetVoid(e->builder);
     LLVMPositionBuilderAtEnd(e->builder, e->entry);
     LLVMBuildBr(e->builder, first);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What all forms of loops are written with: loops and branches, where the operands are, and
- * the body on the vector at some place. loops.c has the maps, reduce.c the reductions.
+ * What all kinds of loops are written with: loops and branches, where the operands are, and
+ * the body on the vector at some position. loops.c has the maps, reduce.c the reductions.
  */
 #ifndef VP_JIT_LLVM_LOOPS_H
 #define VP_JIT_LLVM_LOOPS_H
@@ -25,7 +25,7 @@ typedef struct {
 /* for (i = start; i < end; i += step), with values carried from turn to turn. */
 void vp__loop_begin(vp__emitter *e, vp__loop *l, LLVMValueRef start, LLVMValueRef end,
                     int64_t step, int ncarried, const LLVMValueRef *first);
-/* The same for a loop that has at least one turn, which is less code. */
+/* Begins a loop that has at least one turn, which is less code. */
 void vp__loop_begin_some(vp__emitter *e, vp__loop *l, LLVMValueRef start,
                          LLVMValueRef end, int64_t step, int ncarried,
                          const LLVMValueRef *first);
@@ -87,11 +87,11 @@ vp__lanes vp__emit_body(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef x,
 void vp__emit_store_at(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef x,
                        LLVMValueRef mask, vp__lanes v);
 
-/* Whether base kernels do a part of the body, a block at a time; and all stages but the last
+/* Whether base kernels do a part of the body, a block at a time; and all legs but the last
  * for the elements from `from` to `to`, at most a block. */
 bool vp__emit_has_calls(const vp__emitter *e);
-void vp__emit_stages(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef from,
-                     LLVMValueRef to);
+void vp__emit_legs(vp__emitter *e, const LLVMValueRef *at, LLVMValueRef from,
+                   LLVMValueRef to);
 
 LLVMTypeRef vp__emit_i64(vp__emitter *e);
 LLVMValueRef vp__emit_zero(vp__emitter *e);
@@ -99,17 +99,17 @@ LLVMValueRef vp__emit_moved(vp__emitter *e, LLVMValueRef at, LLVMValueRef bytes)
 LLVMValueRef vp__emit_times(vp__emitter *e, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef vp__emit_less(vp__emitter *e, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef vp__emit_least(vp__emitter *e, LLVMValueRef a, LLVMValueRef b);
-/* n without what does not fill a step, which is a power of two. */
+/* The largest multiple of a power of two, `step`, that is not above n. */
 LLVMValueRef vp__emit_whole(vp__emitter *e, LLVMValueRef n, int64_t step);
 /* The lanes below n. */
 LLVMValueRef vp__emit_mask_below(vp__emitter *e, LLVMValueRef n);
 
 /* reduce.c: whether the order of a reduction is given, by the tree of ops/kernels.h; and its
- * forms, rows without the last step for VP__FORM_CHUNK. */
+ * loops, rows without the last merge for VP__LOOPS_CHUNK. */
 bool vp__emit_is_tree(const vp__ir *ir);
 void vp__emit_rows(vp__emitter *e, const vp__operands *o, bool finish);
 void vp__emit_cols(vp__emitter *e, const vp__operands *o);
 void vp__emit_state(vp__emitter *e, const vp__operands *o);
-void vp__emit_segment(vp__emitter *e, const vp__operands *o);
+void vp__emit_fold(vp__emitter *e, const vp__operands *o);
 
 #endif

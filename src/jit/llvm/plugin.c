@@ -64,15 +64,15 @@ static LLVMTargetMachineRef take_machine(const vp__machine *t, char **message) {
 
 /* What this emitter cannot do with a kernel, or NULL. */
 static const char *why_not(const vp__emitter *e) {
-    const int kind = e->form->kind;
-    if (e->stages > 1 && (kind == VP__FORM_COLS || kind == VP__FORM_STATE))
+    const int kind = e->loops->kind;
+    if (e->legs > 1 && (kind == VP__LOOPS_COLS || kind == VP__LOOPS_STATE))
         return "columns do not wait for base kernels";
-    if (vp__stages_bytes(e) > VP__EMIT_STACK)
+    if (vp__legs_bytes(e) > VP__EMIT_STACK)
         return "its calls of base kernels need too much of the stack";
     return NULL;
 }
 
-static LLVMMemoryBufferRef generate(const vp__ir *ir, const vp__form *form,
+static LLVMMemoryBufferRef generate(const vp__ir *ir, const vp__loops *loops,
                                     const vp__facts *facts, const vp__machine *target,
                                     LLVMCodeGenFileType type, char **message) {
     *message = NULL;
@@ -85,13 +85,13 @@ static LLVMMemoryBufferRef generate(const vp__ir *ir, const vp__form *form,
     LLVMSetModuleDataLayout(module, data);
     LLVMMemoryBufferRef buffer = NULL;
     vp__emitter e = {.ir = ir,
-                     .form = form,
+                     .loops = loops,
                      .facts = facts,
                      .target = target,
                      .context = context,
                      .module = module,
                      .builder = LLVMCreateBuilderInContext(context)};
-    const bool ready = vp__stages_init(&e);
+    const bool ready = vp__legs_init(&e);
     const char *beyond = !ready ? "out of memory" : why_not(&e);
     if (!beyond) vp__emit_kernel(&e);
     char *wrong = NULL;
@@ -100,7 +100,7 @@ static LLVMMemoryBufferRef generate(const vp__ir *ir, const vp__form *form,
     else if (LLVMTargetMachineEmitToMemoryBuffer(machine, module, type, &wrong, &buffer))
         *message = strdup(wrong);
     if (wrong) LLVMDisposeMessage(wrong);
-    vp__stages_deinit(&e);
+    vp__legs_deinit(&e);
     LLVMDisposeBuilder(e.builder);
     LLVMDisposeTargetData(data);
     LLVMDisposeModule(module);
@@ -109,10 +109,10 @@ static LLVMMemoryBufferRef generate(const vp__ir *ir, const vp__form *form,
     return buffer;
 }
 
-static void *compile(const vp__ir *ir, const vp__form *form, const vp__facts *facts,
+static void *compile(const vp__ir *ir, const vp__loops *loops, const vp__facts *facts,
                      const vp__machine *target, size_t *bytes, char **message) {
     LLVMMemoryBufferRef buffer =
-        generate(ir, form, facts, target, LLVMObjectFile, message);
+        generate(ir, loops, facts, target, LLVMObjectFile, message);
     if (!buffer) return NULL;
     *bytes = LLVMGetBufferSize(buffer);
     void *object = malloc(*bytes);
@@ -121,10 +121,10 @@ static void *compile(const vp__ir *ir, const vp__form *form, const vp__facts *fa
     return object;
 }
 
-static char *assembly(const vp__ir *ir, const vp__form *form, const vp__facts *facts,
+static char *assembly(const vp__ir *ir, const vp__loops *loops, const vp__facts *facts,
                       const vp__machine *target, char **message) {
     LLVMMemoryBufferRef buffer =
-        generate(ir, form, facts, target, LLVMAssemblyFile, message);
+        generate(ir, loops, facts, target, LLVMAssemblyFile, message);
     if (!buffer) return NULL;
     char *text = strndup(LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
     LLVMDisposeMemoryBuffer(buffer);

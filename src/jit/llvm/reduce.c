@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The loops of reductions, one function per form. They follow the tree of ops/kernels.h, so
+ * The loops of reductions, one function per kind. They follow the tree of ops/kernels.h, so
  * that the bits are those of the base kernels: one vector of accumulators is one row of
  * lanes.
  */
@@ -135,7 +135,7 @@ LLVMValueRef vp__fold_free(vp__emitter *e, LLVMValueRef *at, LLVMValueRef n) {
     vp__loop_begin_some(e, &block, whole, n, VP__EMIT_BLOCK, 1, acc);
     LLVMValueRef to =
         vp__emit_least(e, LLVMBuildAdd(e->builder, block.i, block.step, ""), n);
-    vp__emit_stages(e, at, block.i, to);
+    vp__emit_legs(e, at, block.i, to);
     LLVMValueRef next = vp__fold(e, block.carried[0], some(e, at, block.i, to));
     vp__loop_end(e, &block, &next);
     return block.carried[0];
@@ -148,7 +148,7 @@ void vp__fold_store(vp__emitter *e, LLVMValueRef state, LLVMValueRef at, bool fi
     LLVMSetAlignment(LLVMBuildStore(e->builder, state, at), vp__dtype[type].size);
 }
 
-/* --- segments ----------------------------------------------------------------------- */
+/* --- folds -------------------------------------------------------------------------- */
 
 /* The lanes from the first-th on, and then those before it: through memory, where a vector
  * that lies there twice holds all of these. */
@@ -163,8 +163,8 @@ static LLVMValueRef turned(vp__emitter *e, LLVMValueRef v, LLVMValueRef slot,
 }
 
 /* Elements that do not begin with lane 0 meet a state whose lanes are turned. */
-static LLVMValueRef tree_segment(vp__emitter *e, const vp__operands *o, LLVMValueRef *at,
-                                 LLVMValueRef slot, LLVMValueRef is_first) {
+static LLVMValueRef tree_fold(vp__emitter *e, const vp__operands *o, LLVMValueRef *at,
+                              LLVMValueRef slot, LLVMValueRef is_first) {
     LLVMBuilderRef b = e->builder;
     const int type = e->ir->reduce_type, out = e->ir->nleaves;
     LLVMValueRef lanes = vp__emit_int(e, e->width - 1), zero = vp__emit_zero(e);
@@ -173,11 +173,11 @@ static LLVMValueRef tree_segment(vp__emitter *e, const vp__operands *o, LLVMValu
     LLVMValueRef old = vp__emit_load(e, type, at[out], NULL).re;
     old = LLVMBuildSelect(b, is_first, vp__fold_identity(e), turned(e, old, slot, turn),
                           "");
-    if (vp__emit_has_calls(e)) vp__emit_stages(e, at, zero, o->x);
+    if (vp__emit_has_calls(e)) vp__emit_legs(e, at, zero, o->x);
     return turned(e, some_more(e, at, zero, o->x, old), slot, back);
 }
 
-void vp__emit_segment(vp__emitter *e, const vp__operands *o) {
+void vp__emit_fold(vp__emitter *e, const vp__operands *o) {
     LLVMBuilderRef b = e->builder;
     const int type = e->ir->reduce_type, out = e->ir->nleaves;
     const bool tree = vp__emit_is_tree(e->ir);
@@ -190,7 +190,7 @@ void vp__emit_segment(vp__emitter *e, const vp__operands *o) {
     vp__operands_go(e, o->n, o->ptr, o->row, y.i, at);
     vp__emit_fixed(e, at, VP__READ_ROW);
     if (tree) {
-        v = tree_segment(e, o, at, slot, is_first);
+        v = tree_fold(e, o, at, slot, is_first);
     } else {
         LLVMTypeRef element = vp__emit_element(e, type);
         v = fold_lanes(e, vp__fold_free(e, at, o->x));
@@ -293,12 +293,12 @@ static void lane_rows(vp__emitter *e, const vp__operands *o, LLVMValueRef y, int
     LLVMBuilderRef b = e->builder;
     const int type = e->ir->reduce_type, out = e->ir->nleaves;
     const int lanes = 64 / vp__dtype[type].size;
-    vp__row_group g = {.rows = n, .n = n};
+    vp__band g = {.rows = n, .n = n};
     for (int j = 0; j < n; j++) {
         LLVMValueRef row = LLVMBuildAdd(b, y, vp__emit_int(e, (int64_t)j * lanes), "");
         vp__operands_go(e, o->n, o->ptr, o->row, row, g.at[j]);
         vp__emit_fixed(e, g.at[j], VP__READ_ROW);
-        vp__group_copy_leaves(e, g.fixed[j]);
+        vp__band_copy_leaves(e, g.fixed[j]);
     }
     LLVMValueRef lane =
         LLVMBuildAnd(b, LLVMBuildAdd(b, y, o->z, ""), vp__emit_int(e, lanes - 1), "");
@@ -317,7 +317,7 @@ static void lane_rows(vp__emitter *e, const vp__operands *o, LLVMValueRef y, int
         LLVMValueRef at = part == 0 ? x.i : whole, value[VP__TOGETHER];
         LLVMValueRef home = vp__emit_nth(e, state, at, vp__dtype[type].size);
         LLVMValueRef v = vp__emit_load(e, type, home, mask).re;
-        vp__group_values(e, &g, at, mask, value);
+        vp__band_values(e, &g, at, mask, value);
         for (int j = 0; j < n; j++) v = vp__fold(e, v, value[j]);
         vp__emit_store(e, type, (vp__lanes){v, NULL}, home, mask);
         if (part == 0)
@@ -366,10 +366,10 @@ void vp__emit_state(vp__emitter *e, const vp__operands *o) {
     vp__loop_end(e, &y, NULL);
     vp__branch_end(e, &fresh, 0, NULL, NULL);
     if (vp__fold_is_light(e)) {
-        const int64_t group = (int64_t)VP__ROWS * lanes;
+        const int64_t band = (int64_t)VP__ROWS * lanes;
         done = LLVMBuildSelect(b, are_rows_one_run(e, o), vp__emit_zero(e),
-                               vp__emit_whole(e, o->y, group), "");
-        vp__loop_begin(e, &y, vp__emit_zero(e), done, group, 0, NULL);
+                               vp__emit_whole(e, o->y, band), "");
+        vp__loop_begin(e, &y, vp__emit_zero(e), done, band, 0, NULL);
         vp__loop_begin_some(e, &l, y.i, LLVMBuildAdd(b, y.i, vp__emit_int(e, lanes), ""),
                             1, 0, NULL);
         lane_rows(e, o, l.i, VP__ROWS);

@@ -32,12 +32,12 @@ typedef struct {
     /* On the stack, row by row: the states of a batch of blocks, and where there may be several
      * the tree's. */
     LLVMValueRef states, levels;
-} vp__row_group;
+} vp__band;
 
 /* The values of all rows for the vector at x; reads only `rows`, `n`, `at` and `fixed`. */
-void vp__group_values(vp__emitter *e, const vp__row_group *g, LLVMValueRef x,
-                      LLVMValueRef mask, LLVMValueRef *value);
-/* What the leaves are at the moment. */
-void vp__group_copy_leaves(const vp__emitter *e, vp__lanes *to);
+void vp__band_values(vp__emitter *e, const vp__band *g, LLVMValueRef x, LLVMValueRef mask,
+                     LLVMValueRef *value);
+/* Copies the present values of the leaves. */
+void vp__band_copy_leaves(const vp__emitter *e, vp__lanes *to);
 
 #endif

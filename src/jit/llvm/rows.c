@@ -7,8 +7,8 @@
  * by itself. What is not in the innermost loop goes through states on the stack row by row, so
  * that there is one piece of code for all rows.
  */
+#include "jit/addresses.h"
 #include "jit/llvm/reduce.h"
-#include "jit/places.h"
 #include "ops/kernels.h"
 
 /* The i-th vector from `base` on. */
@@ -55,8 +55,8 @@ static LLVMValueRef hidden_one(vp__emitter *e) {
 }
 
 /* Folds x into the state of row j. */
-static LLVMValueRef fold_row(vp__emitter *e, const vp__row_group *g, int j,
-                             LLVMValueRef a, LLVMValueRef x) {
+static LLVMValueRef fold_row(vp__emitter *e, const vp__band *g, int j, LLVMValueRef a,
+                             LLVMValueRef x) {
     if (!g->one || j % 2 == 0) return vp__fold(e, a, x);
     LLVMValueRef args[] = {x, g->one, a};
     return vp__emit_intrinsic(e, "llvm.fma", vp__emit_vector(e, e->ir->reduce_type), args,
@@ -64,19 +64,20 @@ static LLVMValueRef fold_row(vp__emitter *e, const vp__row_group *g, int j,
 }
 
 static bool is_read_again(const vp__emitter *e, int leaf) {
-    return e->form->read[leaf] == VP__READ_AGAIN || e->form->read[leaf] == VP__READ_OFTEN;
+    return e->loops->read[leaf] == VP__READ_AGAIN ||
+           e->loops->read[leaf] == VP__READ_OFTEN;
 }
 
 static bool is_fixed(const vp__emitter *e, int leaf) {
-    return e->form->read[leaf] == VP__READ_ROW || e->form->read[leaf] == VP__READ_PLANE;
+    return e->loops->read[leaf] == VP__READ_ROW || e->loops->read[leaf] == VP__READ_PLANE;
 }
 
-void vp__group_copy_leaves(const vp__emitter *e, vp__lanes *to) {
+void vp__band_copy_leaves(const vp__emitter *e, vp__lanes *to) {
     for (int i = 0; i < e->ir->nleaves; i++) to[i] = e->value[i];
 }
 
-void vp__group_values(vp__emitter *e, const vp__row_group *g, LLVMValueRef x,
-                      LLVMValueRef mask, LLVMValueRef *value) {
+void vp__band_values(vp__emitter *e, const vp__band *g, LLVMValueRef x, LLVMValueRef mask,
+                     LLVMValueRef *value) {
     vp__lanes first[VP__ROWS][VP__KERNEL_LEAVES]; /* what the first plane has loaded */
     for (int j = 0; j < g->n; j++) {
         const int row = j % g->rows;
@@ -87,23 +88,24 @@ void vp__group_values(vp__emitter *e, const vp__row_group *g, LLVMValueRef x,
             if (is_read_again(e, i) && j >= g->rows) e->value[i] = first[row][i];
         }
         value[j] = vp__emit_value(e, e->ir->value).re;
-        if (j < g->rows) vp__group_copy_leaves(e, first[row]);
+        if (j < g->rows) vp__band_copy_leaves(e, first[row]);
     }
 }
 
-static void store_states(vp__emitter *e, const vp__row_group *g,
-                         const LLVMValueRef *state, LLVMValueRef states) {
+static void store_states(vp__emitter *e, const vp__band *g, const LLVMValueRef *state,
+                         LLVMValueRef states) {
     for (int j = 0; j < g->n; j++)
         LLVMBuildStore(e->builder, state[j], vector_at(e, states, vp__emit_int(e, j)));
 }
 
-_Static_assert((int)VP__ROWS <= (int)VP__PLACES && (int)VP__PLANES <= (int)VP__PLACES,
+_Static_assert((int)VP__ROWS <= (int)VP__ADDRESSES &&
+                   (int)VP__PLANES <= (int)VP__ADDRESSES,
                "tables have all rows");
 
 /* --- where rows are ----------------------------------------------------------------- */
 
-/* What the table has of operand i for the k-th row, or plane. */
-static LLVMValueRef place(vp__emitter *e, LLVMTypeRef type, LLVMValueRef table,
+/* Loads the entry of a table for operand i of the k-th row, or plane. */
+static LLVMValueRef entry(vp__emitter *e, LLVMTypeRef type, LLVMValueRef table,
                           LLVMValueRef k, int i) {
     LLVMBuilderRef b = e->builder;
     LLVMValueRef n = vp__emit_int(e, e->ir->nleaves + 1);
@@ -112,15 +114,14 @@ static LLVMValueRef place(vp__emitter *e, LLVMTypeRef type, LLVMValueRef table,
                           "");
 }
 
-/* Where operand i of the group's j-th row is. */
-static LLVMValueRef place_of(vp__emitter *e, const vp__row_group *g, LLVMValueRef j,
-                             int i) {
+/* Where operand i of the band's j-th row is. */
+static LLVMValueRef address_of(vp__emitter *e, const vp__band *g, LLVMValueRef j, int i) {
     LLVMBuilderRef b = e->builder;
     LLVMValueRef rows = vp__emit_int(e, g->rows);
-    LLVMValueRef plane = place(e, LLVMPointerTypeInContext(e->context, 0), g->planes,
+    LLVMValueRef plane = entry(e, LLVMPointerTypeInContext(e->context, 0), g->planes,
                                LLVMBuildUDiv(b, j, rows, ""), i);
     LLVMValueRef row =
-        place(e, vp__emit_i64(e), g->in_plane, LLVMBuildURem(b, j, rows, ""), i);
+        entry(e, vp__emit_i64(e), g->in_plane, LLVMBuildURem(b, j, rows, ""), i);
     return vp__emit_moved(e, plane, row);
 }
 
@@ -132,8 +133,8 @@ static void find_places(vp__emitter *e, LLVMValueRef table, LLVMValueRef base,
     LLVMTypeRef params[] = {ptr, ptr, ptr, i64, i64, i64};
     LLVMTypeRef signature =
         LLVMFunctionType(LLVMVoidTypeInContext(e->context), params, 6, 0);
-    LLVMValueRef fn = LLVMGetNamedFunction(e->module, "vp__places_find");
-    if (!fn) fn = LLVMAddFunction(e->module, "vp__places_find", signature);
+    LLVMValueRef fn = LLVMGetNamedFunction(e->module, "vp__addresses_find");
+    if (!fn) fn = LLVMAddFunction(e->module, "vp__addresses_find", signature);
     LLVMValueRef args[] = {table,
                            base,
                            LLVMGetParam(e->function, stride),
@@ -144,40 +145,40 @@ static void find_places(vp__emitter *e, LLVMValueRef table, LLVMValueRef base,
 }
 
 static LLVMValueRef new_table(vp__emitter *e) {
-    const unsigned n = (unsigned)(VP__PLACES * (e->ir->nleaves + 1));
+    const unsigned n = (unsigned)(VP__ADDRESSES * (e->ir->nleaves + 1));
     return vp__emit_slot(e, LLVMArrayType2(vp__emit_i64(e), n));
 }
 
-/* Loads the places of all rows, each once that several read, and what does not change along
+/* Loads the addresses of all rows, each once that several read, and what does not change along
  * them. A single row has them in g. */
-static void load_places(vp__emitter *e, vp__row_group *g) {
+static void load_addresses(vp__emitter *e, vp__band *g) {
     if (g->n == 1) return;
     for (int j = 0; j < g->n; j++) {
         const int r = j % g->rows;
         for (int i = 0; i < e->ir->nleaves; i++) {
-            const int first = is_read_again(e, i)                   ? r
-                              : e->form->read[i] == VP__READ_SHARED ? j - r
-                                                                    : j;
+            const int first = is_read_again(e, i)                    ? r
+                              : e->loops->read[i] == VP__READ_SHARED ? j - r
+                                                                     : j;
             g->at[j][i] =
-                first < j ? g->at[first][i] : place_of(e, g, vp__emit_int(e, j), i);
+                first < j ? g->at[first][i] : address_of(e, g, vp__emit_int(e, j), i);
         }
         vp__emit_fixed(e, g->at[j], VP__READ_PLANE);
         vp__emit_fixed(e, g->at[j], VP__READ_ROW);
-        vp__group_copy_leaves(e, g->fixed[j]);
+        vp__band_copy_leaves(e, g->fixed[j]);
     }
 }
 
-/* Where the result of the group's j-th row goes. */
-static LLVMValueRef result_of(vp__emitter *e, const vp__row_group *g, LLVMValueRef j) {
+/* Where the result of the band's j-th row goes. */
+static LLVMValueRef result_of(vp__emitter *e, const vp__band *g, LLVMValueRef j) {
     const int i = e->ir->nleaves;
-    return g->n == 1 ? g->at[0][i] : place_of(e, g, j, i);
+    return g->n == 1 ? g->at[0][i] : address_of(e, g, j, i);
 }
 
-/* Moves to the group's j-th row: where its leaves are. */
-static void go_to_row(vp__emitter *e, const vp__row_group *g, LLVMValueRef j,
+/* Moves to the band's j-th row: where its leaves are. */
+static void go_to_row(vp__emitter *e, const vp__band *g, LLVMValueRef j,
                       LLVMValueRef *at) {
     for (int i = 0; i < e->ir->nleaves; i++)
-        at[i] = g->n == 1 ? g->at[0][i] : place_of(e, g, j, i);
+        at[i] = g->n == 1 ? g->at[0][i] : address_of(e, g, j, i);
     if (g->n > 1) {
         vp__emit_fixed(e, at, VP__READ_PLANE);
         vp__emit_fixed(e, at, VP__READ_ROW);
@@ -190,8 +191,8 @@ static void go_to_row(vp__emitter *e, const vp__row_group *g, LLVMValueRef j,
 /* --- blocks ------------------------------------------------------------------------- */
 
 /* Folds the n elements at x, a vector at most, into the rows' states. */
-static void group_tail(vp__emitter *e, const vp__row_group *g, LLVMValueRef x,
-                       LLVMValueRef n, LLVMValueRef states) {
+static void band_tail(vp__emitter *e, const vp__band *g, LLVMValueRef x, LLVMValueRef n,
+                      LLVMValueRef states) {
     LLVMBuilderRef b = e->builder;
     LLVMValueRef at[VP__KERNEL_LEAVES], mask = vp__emit_mask_below(e, n);
     vp__loop row;
@@ -205,8 +206,8 @@ static void group_tail(vp__emitter *e, const vp__row_group *g, LLVMValueRef x,
 }
 
 /* Folds the elements vector by vector, the last one masked. */
-static void group_vectors(vp__emitter *e, const vp__row_group *g, LLVMValueRef from,
-                          LLVMValueRef to, LLVMValueRef states) {
+static void band_vectors(vp__emitter *e, const vp__band *g, LLVMValueRef from,
+                         LLVMValueRef to, LLVMValueRef states) {
     LLVMBuilderRef b = e->builder;
     LLVMValueRef value[VP__TOGETHER], state[VP__TOGETHER];
     LLVMValueRef n = LLVMBuildSub(b, to, from, "");
@@ -215,51 +216,51 @@ static void group_vectors(vp__emitter *e, const vp__row_group *g, LLVMValueRef f
     vp__loop x;
     vp__loop_begin_inner(e, &x, from, whole, e->width, g->n, state);
     do {
-        vp__group_values(e, g, x.i, NULL, value);
+        vp__band_values(e, g, x.i, NULL, value);
         for (int j = 0; j < g->n; j++)
             state[j] = fold_row(e, g, j, x.carried[j], value[j]);
     } while (vp__loop_end(e, &x, state));
     store_states(e, g, x.carried, states);
     vp__branch tail;
     vp__branch_begin(e, &tail, vp__emit_less(e, whole, to));
-    group_tail(e, g, whole, LLVMBuildSub(b, to, whole, ""), states);
+    band_tail(e, g, whole, LLVMBuildSub(b, to, whole, ""), states);
     vp__branch_end(e, &tail, 0, NULL, NULL);
 }
 
-/* The same in less code: for the second pass, which is seldom run. */
-static void group_vectors_again(vp__emitter *e, const vp__row_group *g, LLVMValueRef from,
-                                LLVMValueRef to, LLVMValueRef states) {
+/* Folds the vectors of the band in less code: for the second pass, which is seldom run. */
+static void band_vectors_again(vp__emitter *e, const vp__band *g, LLVMValueRef from,
+                               LLVMValueRef to, LLVMValueRef states) {
     LLVMValueRef state[VP__TOGETHER];
     for (int j = 0; j < g->n; j++) state[j] = vp__fold_identity(e);
     store_states(e, g, state, states);
     vp__loop x;
     vp__loop_begin_some(e, &x, from, to, e->width, 0, NULL);
     LLVMValueRef left = LLVMBuildSub(e->builder, to, x.i, "");
-    group_tail(e, g, x.i, vp__emit_least(e, left, x.step), states);
+    band_tail(e, g, x.i, vp__emit_least(e, left, x.step), states);
     vp__loop_end(e, &x, NULL);
 }
 
 /* The elements from `from` to `to` of all rows, a block at most where the order is given;
  * their states are stored. */
-static void group_some(vp__emitter *e, const vp__row_group *g, LLVMValueRef from,
-                       LLVMValueRef to, LLVMValueRef states) {
+static void band_some(vp__emitter *e, const vp__band *g, LLVMValueRef from,
+                      LLVMValueRef to, LLVMValueRef states) {
     if (e->again)
-        group_vectors_again(e, g, from, to, states);
+        band_vectors_again(e, g, from, to, states);
     else
-        group_vectors(e, g, from, to, states);
+        band_vectors(e, g, from, to, states);
 }
 
 /* Has the states of the batch at `from` merged: where they all are if it is the last of n
  * elements. */
-static LLVMValueRef call_tree(vp__emitter *e, const vp__row_group *g, LLVMValueRef from,
+static LLVMValueRef call_tree(vp__emitter *e, const vp__band *g, LLVMValueRef from,
                               LLVMValueRef n) {
     LLVMTypeRef ptr = LLVMPointerTypeInContext(e->context, 0), i64 = vp__emit_i64(e);
     LLVMTypeRef params[] = {ptr, ptr, i64, i64, i64};
     LLVMTypeRef signature = LLVMFunctionType(ptr, params, 5, 0);
     const int64_t width = (int64_t)g->n * e->width;
     LLVMValueRef args[] = {g->levels, g->states, vp__emit_int(e, width), from, n};
-    return LLVMBuildCall2(e->builder, signature, vp__stages_reduce_add(e, signature),
-                          args, 5, "");
+    return LLVMBuildCall2(e->builder, signature, vp__legs_reduce_add(e, signature), args,
+                          5, "");
 }
 
 _Static_assert(VP__REDUCE_BATCH == (int)VP__EMIT_BLOCK,
@@ -267,24 +268,24 @@ _Static_assert(VP__REDUCE_BATCH == (int)VP__EMIT_BLOCK,
 
 /* The states of the blocks of a batch. Each pass is a loop of its own, so that what it has in
  * registers is not lost to calls: those of the second pass, and the one after the batch. */
-static void batch_states(vp__emitter *e, vp__row_group *g, LLVMValueRef from,
+static void batch_states(vp__emitter *e, vp__band *g, LLVMValueRef from,
                          LLVMValueRef to) {
     vp__pass pass;
     vp__pass_begin(e, &pass);
     do {
-        if (vp__emit_has_calls(e)) vp__emit_stages(e, g->at[0], from, to);
-        load_places(e, g);
+        if (vp__emit_has_calls(e)) vp__emit_legs(e, g->at[0], from, to);
+        load_addresses(e, g);
         vp__loop block;
         vp__loop_begin_some(e, &block, from, to, VP__REDUCE_BLOCK, 1, &g->states);
         LLVMValueRef end = LLVMBuildAdd(e->builder, block.i, block.step, "");
-        group_some(e, g, block.i, vp__emit_least(e, end, to), block.carried[0]);
+        band_some(e, g, block.i, vp__emit_least(e, end, to), block.carried[0]);
         LLVMValueRef next = vector_at(e, block.carried[0], vp__emit_int(e, g->n));
         vp__loop_end(e, &block, &next);
     } while (vp__pass_end(e, &pass));
 }
 
 /* Where the states of rows of n elements are, row by row. */
-static LLVMValueRef group_tree(vp__emitter *e, vp__row_group *g, LLVMValueRef n) {
+static LLVMValueRef band_tree(vp__emitter *e, vp__band *g, LLVMValueRef n) {
     vp__loop batch;
     vp__branch blocks;
     vp__loop_begin_some(e, &batch, vp__emit_zero(e), n, VP__REDUCE_BATCH, 1, &g->states);
@@ -298,16 +299,16 @@ static LLVMValueRef group_tree(vp__emitter *e, vp__row_group *g, LLVMValueRef n)
 }
 
 /* Reduces all rows and stores what comes out. */
-static void group_reduce(vp__emitter *e, vp__row_group *g, LLVMValueRef n, bool finish) {
+static void band_reduce(vp__emitter *e, vp__band *g, LLVMValueRef n, bool finish) {
     LLVMValueRef zero = vp__emit_zero(e), states = g->states;
     if (g->levels) {
-        states = group_tree(e, g, n);
+        states = band_tree(e, g, n);
     } else {
         vp__pass pass;
-        load_places(e, g);
+        load_addresses(e, g);
         vp__pass_begin(e, &pass);
         do {
-            group_some(e, g, zero, n, states);
+            band_some(e, g, zero, n, states);
         } while (vp__pass_end(e, &pass));
     }
     vp__loop row;
@@ -316,10 +317,10 @@ static void group_reduce(vp__emitter *e, vp__row_group *g, LLVMValueRef n, bool 
     vp__loop_end(e, &row, NULL);
 }
 
-static void emit_groups(vp__emitter *e, const vp__operands *o, int rows, int planes,
-                        bool finish) {
+static void emit_bands(vp__emitter *e, const vp__operands *o, int rows, int planes,
+                       bool finish) {
     LLVMTypeRef vector = vp__emit_vector(e, e->ir->reduce_type);
-    vp__row_group g = {.rows = rows, .n = rows * planes};
+    vp__band g = {.rows = rows, .n = rows * planes};
     g.states = vp__emit_slot(
         e, LLVMArrayType2(vector, (unsigned)(VP__REDUCE_BATCH / VP__REDUCE_BLOCK * g.n)));
     if (vp__emit_is_tree(e->ir) && (vp__emit_has_calls(e) || !is_one_block(o->x)))
@@ -328,7 +329,7 @@ static void emit_groups(vp__emitter *e, const vp__operands *o, int rows, int pla
     vp__loop z, y;
     if (g.n == 1) {
         vp__rows_begin(e, o, &z, &y, g.at[0]);
-        vp__group_copy_leaves(e, g.fixed[0]);
+        vp__band_copy_leaves(e, g.fixed[0]);
     } else {
         g.one = hidden_one(e);
         g.planes = new_table(e);
@@ -339,14 +340,14 @@ static void emit_groups(vp__emitter *e, const vp__operands *o, int rows, int pla
         LLVMValueRef none = LLVMConstNull(LLVMPointerTypeInContext(e->context, 0));
         find_places(e, g.in_plane, none, 1, y.i, o->y);
     }
-    group_reduce(e, &g, o->x, finish);
+    band_reduce(e, &g, o->x, finish);
     vp__loop_end(e, &y, NULL);
     vp__loop_end(e, &z, NULL);
 }
 
-static bool reads(const vp__emitter *e, vp__form_read how) {
+static bool reads(const vp__emitter *e, vp__loops_read how) {
     for (int i = 0; i < e->ir->nleaves; i++)
-        if (e->form->read[i] == how) return true;
+        if (e->loops->read[i] == how) return true;
     return false;
 }
 
@@ -364,7 +365,7 @@ static int planes_of(const vp__emitter *e) {
 void vp__emit_rows(vp__emitter *e, const vp__operands *o, bool finish) {
     const int rows = vp__fold_is_light(e) && reads(e, VP__READ_SHARED) ? VP__ROWS : 1;
     if (vp__emit_is_tree(e->ir) || rows > 1) {
-        emit_groups(e, o, rows, rows > 1 ? planes_of(e) : 1, finish);
+        emit_bands(e, o, rows, rows > 1 ? planes_of(e) : 1, finish);
         return;
     }
     LLVMValueRef at[VP__KERNEL_LEAVES + 1];

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Loops by replay. A loop's next iteration is nearly always the last one at other offsets. So
+ * where the puts of a loop gather in a bundle, the thread keeps the track of one iteration:
+ * each instruction with its line, its operation and its operands, and what was found out about
+ * it. An instruction that matches the track's next step notes only what differs, that is the
+ * offsets of parts; its result is a handle without an expression behind it. The put at the
+ * end adds one lane to the bundle.
+ *
+ * An instruction that does not match leaves the track, and so does every call that no track
+ * has steps for: the expressions behind the handles given out in this iteration are built
+ * then, from what was noted, as if each had been built when it was issued. Nothing the program
+ * could tell has happened meanwhile, because:
+ *  - between two steps the thread has issued nothing else, so that no name has changed;
+ *  - no other thread issues. A second one that begins to captures what this one has noted
+ *    (vp__pins); with several there are no tracks.
+ * Whoever runs the bundle may take it at any time: then the put builds its value as well,
+ * opens another bundle, and the track goes on.
+ */
+#ifndef VP_API_TRACK_H
+#define VP_API_TRACK_H
+
+#include "api/names.h"
+#include "array/viewop.h"
+#include "issue/bundle.h"
+#include "net/call.h"
+
+enum {
+    VP__TRACK_STEPS = 24, /* of an iteration */
+    VP__TRACK_PARTS = 9,  /* arrays it reads, and the one it writes */
+    VP__TRACK_ITEMS = 4,  /* of a selection */
+};
+
+/* One item of a selection, as it applied to the array. */
+typedef struct {
+    uint8_t kind;        /* vp__sel_kind */
+    int8_t axis;         /* RANGE: of the part */
+    int64_t dim, stride; /* of the array's axis */
+    int64_t step, length;
+} vp__track_item;
+
+/* The part of an array that is read or written: what stays the same, and what was noted. */
+typedef struct {
+    uint64_t array; /* the handle */
+    vp__storage *storage;
+    vp__buffer *buffer; /* NULL: nobody may look through it */
+    int64_t base;       /* where the array begins */
+    int64_t from, to; /* what it touches, from its offset on; from == to: that depends */
+    uint8_t dtype;
+    int8_t ndim, nitems;
+    vp__track_item item[VP__TRACK_ITEMS];
+    int64_t strides[VP__EXPR_AXES];
+    int64_t dims[VP__EXPR_AXES], offset; /* noted */
+} vp__track_part;
+
+typedef enum {
+    VP__TRACK_GET,
+    VP__TRACK_OP,
+    VP__TRACK_REDUCE,
+    VP__TRACK_PUT
+} vp__track_what;
+
+typedef struct {
+    uint64_t kind; /* vp__in_kind */
+    uint64_t bits; /* of an expression without its generation */
+    uint64_t mask; /* of vp__track.round, to be added */
+    int from;      /* an expression's step, an array's part */
+} vp__track_arg;
+
+typedef struct {
+    uint8_t what, op, nargs;
+    int8_t part;     /* GET, PUT */
+    int8_t parts;    /* that have been noted after this step */
+    bool reads;      /* it notes some itself */
+    bool any_length; /* PUT: of one value into every element */
+    const char *where;
+    vp__expr *record; /* stands for the result */
+    vp__track_arg arg[3];
+    /* REDUCE: */
+    bool every, keepdims;
+    vp_dtype dtype;
+    int32_t naxes, axis[VP__EXPR_AXES];
+} vp__track_step;
+
+typedef struct {
+    vp__track_step *at; /* the step that comes next; NULL: no track is followed */
+    uint64_t round;     /* the generation of this iteration's handles, << 32 */
+    bool records;       /* what is issued becomes a track, if a bundled put ends it */
+    bool resumes;       /* only the bundle was missing */
+    int nsteps, nparts;
+    vp__pace pace;        /* of iterations in the bundle that gathers them */
+    vp__bundle_form form; /* what it gathers */
+    int nleaves;
+    int8_t leaf[VP__TRACK_PARTS]; /* the parts, in the order of the recipe's leaves */
+    /* While it records: the leaf of each part, and the handle of each result not used yet. */
+    const vp__expr *leaf_of[VP__TRACK_PARTS];
+    uint64_t given[VP__TRACK_STEPS];
+    vp__track_step step[VP__TRACK_STEPS];
+    vp__track_part part[VP__TRACK_PARTS];
+} vp__track;
+
+extern _Thread_local vp__track *vp__track_mine __attribute__((tls_model("initial-exec")));
+
+/* The calling thread's track, if there is anything on it. */
+static inline vp__track *vp__track_of_thread(void) {
+    vp__track *t = vp__track_mine;
+    return t && (t->at || t->records) ? t : NULL;
+}
+
+/* Leaves the track: builds what was noted, and forgets the rest. */
+void vp__track_leave(vp__track *t);
+/* Forgets it; nothing is noted. */
+void vp__track_forget(vp__track *t);
+
+/* At the head of a call that no track has a step for. */
+#define VP__CALL                                                                         \
+    VP__CALL_ON_TRACK;                                                                   \
+    do {                                                                                 \
+        vp__track *left = vp__track_of_thread();                                         \
+        if (__builtin_expect(left != NULL, 0)) vp__track_leave(left);                    \
+    } while (0)
+
+/* --- following: each is true if the instruction was the next step, else it left the track -- */
+
+/* vp__op1 and its kin. */
+bool vp__track_op(vp__track *t, int op, const char *where, int nargs, const vp_operand *x,
+                  vp_expr *result);
+bool vp__track_reduce(vp__track *t, int op, const char *where, vp_operand x,
+                      const vp_axes_t *axes, vp_dtype dtype, int keepdims,
+                      vp_expr *result);
+bool vp__track_get(vp__track *t, const char *where, vp_operand x, const vp_index *at,
+                   vp_expr *result);
+bool vp__track_put(vp__track *t, const char *where, vp_array a, const vp_index *at,
+                   vp_operand x);
+
+/* --- recording, of what took the long way -------------------------------------------------- */
+
+/* An instruction with its operands as given and as they became; then what came of it, which
+ * is about to be given out. */
+void vp__track_note_op(vp__track *t, int op, const char *where, int nargs,
+                       const vp_operand *x, vp__expr *const *args);
+void vp__track_note_reduce(vp__track *t, int op, const char *where, vp_operand x,
+                           const vp_axes_t *axes, vp_dtype dtype, int keepdims,
+                           const vp__expr *arg);
+void vp__track_note_get(vp__track *t, const char *where, vp_operand x, const vp_index *at,
+                        const vp__expr *e);
+void vp__track_noted(vp__track *t, const vp__expr *e);
+/* A put of a value that is about to be issued; `whole` is the array's layout. */
+void vp__track_note_put(vp__track *t, const char *where, vp_array a, const vp_index *at,
+                        const vp__layout *whole, const vp__target *target, vp_operand x,
+                        const vp__expr *value);
+/* The end of a put that took the long way: if a bundle gathered it, a track may begin. */
+void vp__track_end_put(vp__core *core, const vp__target *target);
+
+/* The calling thread's track, if it records. */
+static inline vp__track *vp__track_recording(void) {
+    vp__track *t = vp__track_mine;
+    return t && __builtin_expect(t->records, 0) ? t : NULL;
+}
+
+#endif

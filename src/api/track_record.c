@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Recording a track: what the instructions of one iteration were, on the long way, between
+ * one put that a bundle gathered and the next.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/track.h"
+#include "array/shape.h"
+#include "base/config.h"
+#include "issue/issuer.h"
+
+static pthread_key_t leaving;
+static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
+
+static void leave(void *track) {
+    vp__track *t = track;
+    if (t->form.recipe) vp__recipe_release(t->form.recipe);
+    free(t); /* the records are its thread's, and go with that */
+    vp__track_mine = NULL;
+}
+
+static void make_key(void) { pthread_key_create(&leaving, leave); }
+
+/* NULL without memory: nothing is recorded then. */
+static vp__track *own_track(void) {
+    if (vp__track_mine) return vp__track_mine;
+    vp__track *t = calloc(1, sizeof *t);
+    if (!t) return NULL;
+    pthread_once(&leaving_once, make_key);
+    pthread_setspecific(leaving, t);
+    return vp__track_mine = t;
+}
+
+static void stop(vp__track *t) { t->records = false; }
+
+static vp__track_step *add_step(vp__track *t, vp__track_what what, const char *where) {
+    if (t->nsteps == VP__TRACK_STEPS) {
+        stop(t);
+        return NULL;
+    }
+    vp__track_step *s = &t->step[t->nsteps++];
+    memset(s, 0, sizeof *s);
+    s->what = (uint8_t)what;
+    s->where = where;
+    s->parts = (int8_t)t->nparts;
+    return s;
+}
+
+/* A part that a leaf reads, of a named array; or NULL. */
+static vp__track_part *add_part(vp__track *t, uint64_t array, const vp__expr *leaf) {
+    if (t->nparts == VP__PINS || leaf->kind != VP__EXPR_LEAF || leaf->late ||
+        leaf->ndim > VP__EXPR_AXES) {
+        stop(t);
+        return NULL;
+    }
+    vp__track_part *p = &t->part[t->nparts];
+    memset(p, 0, sizeof *p);
+    p->array = array;
+    p->storage = leaf->storage;
+    p->buffer = leaf->buffer;
+    p->base = p->offset = leaf->offset;
+    p->dtype = leaf->dtype;
+    p->ndim = leaf->ndim;
+    memcpy(p->dims, leaf->dims, (size_t)leaf->ndim * sizeof(int64_t));
+    memcpy(p->strides, leaf->strides, (size_t)leaf->ndim * sizeof(int64_t));
+    t->leaf_of[t->nparts++] = leaf;
+    return p;
+}
+
+/* An argument of a step; `built` is what it became. */
+static void add_argument(vp__track *t, vp__track_step *s, int i, vp_operand x,
+                         const vp__expr *built) {
+    vp__track_arg *a = &s->arg[i];
+    a->kind = x.kind;
+    a->bits = x.bits;
+    if (x.kind == VP__IN_ARRAY) {
+        a->from = t->nparts;
+        if (!add_part(t, x.bits, built)) return;
+        s->reads = true;
+        s->parts = (int8_t)t->nparts;
+        return;
+    }
+    if (x.kind != VP__IN_EXPR) return;
+    for (int k = 0; k < t->nsteps - 1; k++) {
+        if (t->given[k] != x.bits) continue;
+        a->from = k;
+        a->mask = UINT64_MAX;
+        t->given[k] = 0; /* used up */
+        return;
+    }
+    stop(t); /* of before the iteration */
+}
+
+void vp__track_note_op(vp__track *t, int op, const char *where, int nargs,
+                       const vp_operand *x, vp__expr *const *args) {
+    vp__track_step *s = add_step(t, VP__TRACK_OP, where);
+    if (!s) return;
+    s->op = (uint8_t)op;
+    s->nargs = (uint8_t)nargs;
+    for (int i = 0; i < nargs; i++) add_argument(t, s, i, x[i], args[i]);
+}
+
+void vp__track_note_reduce(vp__track *t, int op, const char *where, vp_operand x,
+                           const vp_axes_t *axes, vp_dtype dtype, int keepdims,
+                           const vp__expr *arg) {
+    vp__track_step *s = add_step(t, VP__TRACK_REDUCE, where);
+    if (!s) return;
+    if (op > UINT8_MAX || (axes && axes->count > VP__EXPR_AXES)) {
+        stop(t);
+        return;
+    }
+    s->op = (uint8_t)op;
+    s->nargs = 1;
+    s->dtype = dtype;
+    s->keepdims = keepdims != 0;
+    s->every = !axes;
+    s->naxes = axes ? axes->count : 0;
+    for (int i = 0; i < s->naxes; i++) s->axis[i] = axes->axis[i];
+    add_argument(t, s, 0, x, arg);
+}
+
+/* What each item of a selection applies to. */
+static void add_items(vp__track *t, vp__track_part *p, const vp_index *at,
+                      const int64_t *dims, const int64_t *strides) {
+    int from = 0, to = 0;
+    if (at->count > VP__TRACK_ITEMS) {
+        stop(t);
+        return;
+    }
+    p->nitems = (int8_t)at->count;
+    for (int i = 0; i < at->count; i++) {
+        const vp_sel *s = &at->item[i];
+        vp__track_item *m = &p->item[i];
+        m->kind = (uint8_t)s->kind;
+        m->axis = (int8_t)to;
+        switch (s->kind) {
+        case VP__SEL_INDEX:
+        case VP__SEL_RANGE:
+            m->dim = dims[from];
+            m->stride = strides[from++];
+            if (s->kind == VP__SEL_INDEX) break;
+            m->step = s->step;
+            m->length = p->dims[to++];
+            if (m->length == 0) stop(t);
+            break;
+        case VP__SEL_ALL:
+            from++;
+            to++;
+            break;
+        case VP__SEL_NEWAXIS: to++; break;
+        case VP__SEL_ELLIPSIS: /* what follows counts from the end */
+        case VP__SEL_ARRAY: stop(t); return;
+        }
+    }
+}
+
+/* How far a part reaches, if that is the same wherever it begins. */
+static void measure(vp__track_part *p) {
+    const vp__region r =
+        vp__region_of(p->offset, p->ndim, p->dims, p->strides, vp__dtype[p->dtype].size);
+    p->from = r.period ? 0 : r.lo - p->offset;
+    p->to = r.period ? 0 : r.hi - p->offset;
+}
+
+void vp__track_note_get(vp__track *t, const char *where, vp_operand x, const vp_index *at,
+                        const vp__expr *e) {
+    vp__track_step *s = add_step(t, VP__TRACK_GET, where);
+    if (!s) return;
+    s->part = (int8_t)t->nparts;
+    vp__track_part *p = add_part(t, x.bits, e);
+    if (!p) return;
+    s->reads = true;
+    s->parts = (int8_t)t->nparts;
+    vp__name *n = vp__name_lock((vp_array){(uint32_t)x.bits, (uint32_t)(x.bits >> 32)});
+    if (!n) {
+        stop(t);
+        return;
+    }
+    p->base = n->offset;
+    add_items(t, p, at, n->dims, n->strides);
+    vp__name_unlock(n);
+}
+
+void vp__track_noted(vp__track *t, const vp__expr *e) {
+    if (e->kind == VP__EXPR_POISON || e->generation == 0) stop(t);
+    /* As it will be when it has been given out. */
+    t->given[t->nsteps - 1] = vp__handle_bits(e->slot, e->generation + 1);
+}
+
+/* Lists the leaves of a tree in the order of a recipe's. */
+static int list_leaves(const vp__expr *e, const vp__expr **leaf, int n) {
+    for (int i = 0; i < e->nargs; i++) n = list_leaves(e->arg[i], leaf, n);
+    if (e->kind != VP__EXPR_LEAF) return n;
+    if (n < VP__PINS) leaf[n] = e;
+    return n + 1;
+}
+
+/* Finds out which part each leaf of the value is; false if there is anything else. */
+static bool match_leaves(vp__track *t, const vp__expr *value) {
+    const vp__expr *leaf[VP__PINS];
+    t->nleaves = list_leaves(value, leaf, 0);
+    if (t->nleaves != t->nparts || t->nleaves == 0) return false;
+    for (int i = 0; i < t->nleaves; i++) {
+        int k = 0;
+        while (k < t->nparts && t->leaf_of[k] != leaf[i]) k++;
+        if (k == t->nparts || t->part[k].storage != leaf[i]->storage ||
+            t->part[k].offset != leaf[i]->offset || t->part[k].ndim != leaf[i]->ndim)
+            return false;
+        t->leaf_of[k] = NULL; /* each once */
+        t->leaf[i] = (int8_t)k;
+    }
+    return true;
+}
+
+static bool all_used(const vp__track *t) {
+    for (int i = 0; i < t->nsteps - 1; i++)
+        if (t->given[i]) return false;
+    return true;
+}
+
+void vp__track_note_put(vp__track *t, const char *where, vp_array a, const vp_index *at,
+                        const vp__layout *whole, const vp__target *target, vp_operand x,
+                        const vp__expr *value) {
+    vp__track_step *s = add_step(t, VP__TRACK_PUT, where);
+    if (!s) return;
+    s->part = (int8_t)t->nparts;
+    s->any_length = value->ndim == 0 && target->ndim > 0;
+    if (x.kind != VP__IN_EXPR || target->ndim > VP__EXPR_AXES) {
+        stop(t);
+        return;
+    }
+    add_argument(t, s, 0, x, NULL);
+    if (!t->records || !all_used(t) || !match_leaves(t, value)) {
+        stop(t);
+        return;
+    }
+    vp__track_part *p = &t->part[t->nparts];
+    memset(p, 0, sizeof *p);
+    p->array = vp__handle_bits(a.slot, a.generation);
+    p->buffer = target->buffer;
+    p->base = whole->offset;
+    p->offset = target->offset;
+    p->dtype = (uint8_t)target->dtype;
+    p->ndim = (int8_t)target->ndim;
+    memcpy(p->dims, target->dims, (size_t)p->ndim * sizeof(int64_t));
+    memcpy(p->strides, target->strides, (size_t)p->ndim * sizeof(int64_t));
+    add_items(t, p, at, whole->dims, whole->strides);
+    /* Its recipe is known when a bundle has gathered it. */
+    t->form = vp__bundle_form_of(
+        NULL, value,
+        vp__shape_equal(value->ndim, value->dims, target->ndim, target->dims));
+}
+
+/* --- from a recording to a track -------------------------------------------------------- */
+
+static void free_records(vp__track *t) {
+    for (int i = 0; i < t->nsteps; i++) {
+        if (t->step[i].record)
+            vp__expr_unreserve(t->step[i].record, (uint32_t)(t->round >> 32));
+        t->step[i].record = NULL;
+    }
+}
+
+/* Arguments are the records of earlier steps. */
+static void name_arguments(vp__track *t) {
+    for (int i = 0; i < t->nsteps; i++)
+        for (int k = 0; k < 3; k++) {
+            vp__track_arg *a = &t->step[i].arg[k];
+            if (a->mask) a->bits = t->step[a->from].record->slot;
+        }
+}
+
+/* A record for each step, all of one generation. */
+static bool reserve_records(vp__track *t) {
+    uint32_t generation = 0;
+    bool all = true;
+    for (int i = 0; i < t->nsteps; i++) {
+        vp__expr *e = t->step[i].record ? t->step[i].record : vp__expr_reserve();
+        t->step[i].record = e;
+        if (!e)
+            all = false;
+        else if (e->generation > generation)
+            generation = e->generation;
+    }
+    if (generation < (uint32_t)(t->round >> 32)) generation = (uint32_t)(t->round >> 32);
+    t->round = ((uint64_t)generation + 1) << 32;
+    all = all && generation + 1 < VP__EXPR_GENERATIONS;
+    if (all)
+        name_arguments(t);
+    else
+        free_records(t);
+    return all;
+}
+
+static bool is_several(void) {
+    /* relaxed: it never ends being so, and the track asks again. */
+    return atomic_load_explicit(&vp__many_issuers, memory_order_relaxed);
+}
+
+/* The iteration that was recorded is the track. */
+static bool begin_track(vp__track *t, vp__storage *storage) {
+    if (t->nsteps < 2 || t->step[t->nsteps - 1].what != VP__TRACK_PUT) return false;
+    for (int i = 0; i < t->nparts; i++) measure(&t->part[i]);
+    vp__track_part *p = &t->part[t->nparts];
+    p->storage = storage;
+    measure(p);
+    if (t->step[t->nsteps - 1].any_length) p->from = p->to; /* each is another */
+    return reserve_records(t);
+}
+
+static void begin_recording(vp__track *t) {
+    t->records = true;
+    t->nsteps = t->nparts = 0;
+}
+
+void vp__track_end_put(vp__core *core, const vp__target *target) {
+    vp__issuer *issuer = core->issuer;
+    vp__track *t = vp__track_mine;
+    const uint64_t bundle = issuer ? issuer->bundle : 0;
+    if (issuer) issuer->bundle = 0;
+    if (!bundle || is_several() || vp__config_get()->without & VP__WITHOUT_REPLAY) {
+        if (t) vp__track_forget(t);
+        return;
+    }
+    if (!t && !(t = own_track())) return;
+    vp__spin_lock(&target->buffer->lock);
+    vp__storage *storage = target->buffer->storage;
+    vp__spin_unlock(&target->buffer->lock);
+    bool begins = false;
+    if (t->resumes)
+        begins = t->part[t->nparts].storage == storage && reserve_records(t);
+    else if (t->records)
+        begins = begin_track(t, storage);
+    t->resumes = false;
+    if (!begins) {
+        vp__track_forget(t);
+        begin_recording(t);
+        return;
+    }
+    t->records = false;
+    t->pace.bundle = bundle;
+    if (t->form.recipe) vp__recipe_release(t->form.recipe);
+    t->form.recipe = issuer->bundled;
+    vp__recipe_retain(t->form.recipe);
+    t->pace.left = 0;
+    t->at = t->step;
+    for (int k = 0; k < t->nparts; k++)
+        core->pin[k] = (vp__pin){t->part[k].storage, t->part[k].buffer};
+}
