@@ -126,6 +126,10 @@ static void copy(vp__device *d, vp__direction direction, void *to, const void *f
                    .from = from,
                    .bytes = bytes,
                    .inside = direction == VP__TO_DEVICE ? to : (void *)from});
+    if (is.goes_in_copy && --is.goes_in_copy == 0) {
+        fake_device_go();
+        fake_device_rest();
+    }
 }
 
 static void launch(vp__device *d, const vp__launch *l, vp__device_event *event) {

@@ -12,6 +12,7 @@
 #include "tests/harness.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -44,6 +45,7 @@ enum { BUILD_SLOWDOWN = 1 };
 static vp__test *first_test;
 static vp__test **last_test = &first_test;
 static bool in_process; /* a failed check aborts, so that a debugger stops there */
+static int most_seconds = INT_MAX; /* of any test, whatever its own limit */
 
 void vp__test_register(vp__test *test) {
     *last_test = test;
@@ -260,7 +262,8 @@ static void run_child(const vp__test *test, FILE *output) {
 static void start(job *j, const vp__test *test) {
     fflush(NULL);
     *j = (job){.test = test, .output = tmpfile(), .started = now()};
-    j->deadline = j->started + (double)test->seconds * vp__test_slowdown();
+    j->deadline =
+        j->started + fmin((double)test->seconds * vp__test_slowdown(), most_seconds);
     if (!j->output) {
         perror("vproc-tests: no temporary file");
         exit(2);
@@ -315,6 +318,17 @@ static void finish(job *j, int status, tally *t) {
     j->pid = 0;
 }
 
+/* Where the threads of a test that hangs are, if there is a debugger to ask. */
+static void write_stacks(const job *j) {
+    char command[200];
+    fflush(NULL);
+    snprintf(command, sizeof command,
+             "timeout 60 gdb -batch -nx -p %d -ex 'thread apply all bt 16' "
+             "</dev/null >&%d 2>&1",
+             (int)j->pid, fileno(j->output));
+    if (system(command) != 0) fputs("(no debugger shows its threads)\n", j->output);
+}
+
 /* Sleeps until a child ends or the nearest deadline, then takes what has ended. */
 static void wait_some(job *jobs, int njobs, const sigset_t *child_signal, tally *t) {
     double nearest = now() + 3600;
@@ -333,6 +347,7 @@ static void wait_some(job *jobs, int njobs, const sigset_t *child_signal, tally 
             finish(j, status, t);
         } else if (now() >= j->deadline) {
             j->timed_out = true;
+            write_stacks(j);
             kill(-j->pid, SIGKILL);
             kill(j->pid, SIGKILL);
             if (waitpid(j->pid, &status, 0) == j->pid) finish(j, status, t);
@@ -394,6 +409,7 @@ static const char *const usage =
     "  --filter SUBSTR    only tests whose name contains SUBSTR\n"
     "  --in-process NAME  run one test in this process, for a debugger\n"
     "  -j N               run N tests at a time (1)\n"
+    "  --limit SECONDS    no test takes longer, whatever its own limit\n"
     "  -v                 print every test, not only those that fail\n"
     "VP_TEST_SLOWDOWN=N multiplies the time limits.\n";
 
@@ -407,6 +423,7 @@ int main(int argc, char **argv) {
         {"list", no_argument, NULL, 'l'},
         {"filter", required_argument, NULL, 'f'},
         {"in-process", required_argument, NULL, 'p'},
+        {"limit", required_argument, NULL, 's'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
@@ -415,6 +432,7 @@ int main(int argc, char **argv) {
         case 'l': only_list = true; break;
         case 'f': filter = optarg; break;
         case 'p': one = optarg; break;
+        case 's': most_seconds = (int)strtol(optarg, NULL, 10); break;
         case 'j': njobs = (int)strtol(optarg, NULL, 10); break;
         case 'v': t.verbose = true; break;
         case 'h': fputs(usage, stdout); return EXIT_SUCCESS;

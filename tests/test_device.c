@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "net/cost.h"
+#include "net/life.h"
 #include "net/tuning.h"
 #include "tests/fake_device.h"
 #include "tests/net_support.h"
@@ -464,6 +465,53 @@ VP_TEST(a_copy_that_failed_is_made_again) {
     VP_CHECK_ARRAY(first, line(1, 1), N);
     VP_CHECK_ARRAY(second, line(1, 2), N);
     vp_drop(x), vp_drop(first), vp_drop(second);
+    end_check(d);
+}
+
+/* The first operand's copy fails while the second one's is asked for. */
+VP_TEST(a_copy_that_fails_before_its_node_waits_is_not_used) {
+    vp__test_threads(2);
+    vp__tuning.inline_ns = 0;
+    vp__tuning.trial_ns = 0;
+    fake_properties p = {.slowness = 1e-6, .fails_after = -1, .goes_in_copy = 2};
+    vp__device *d = fake_device_add(&p, 1);
+    vp_array x = vp__test_counting(N), y = vp__test_counting(N);
+    VP_CHECK_OK(vp_sync());
+    fake_device_hold();
+    vp_array both = vp_let(vp_add(x, y));
+    VP_CHECK_OK(vp_sync());
+    VP_CHECK_EQ(COPIES_IN(d), 2);
+    VP_CHECK_EQ(LAUNCHES(d), 0);
+    VP_CHECK_ARRAY(both, line(2, 0), N);
+    vp_drop(x), vp_drop(y), vp_drop(both);
+    end_check(d);
+}
+
+/* A copy may fail between the look for it and the wish to be told of it. */
+VP_TEST(a_copy_that_has_failed_meanwhile_is_not_used) {
+    vp__device *d = everything_on_device();
+    vp_array x = vp__test_counting(N);
+    VP_CHECK_OK(vp_sync());
+    vp__storage *s = vp__test_storage(x);
+    for (int failed = 0; failed < 2; failed++) {
+        vp__remote_forget(s);
+        vp__replica *r = vp__replica_new(d, (size_t)s->bytes);
+        r->failed = failed;
+        vp__waitlist_close(&r->there);
+        vp__spin_lock(&s->lock);
+        vp__whereabouts_make(s, true)->replicas = r;
+        vp__spin_unlock(&s->lock);
+        const vp__input in = {.storage = s, .late = true};
+        bool refused = false;
+        int waits = 0;
+        vp__replica *got =
+            vp__remote_to_device(&in, d, NULL, VP__WAIT_INPUT, &waits, &refused);
+        VP_CHECK_EQ(waits, 0);
+        VP_CHECK_EQ(refused, failed);
+        VP_CHECK(got == (failed ? NULL : r));
+        if (got) vp__replica_release(got);
+    }
+    vp_drop(x);
     end_check(d);
 }
 

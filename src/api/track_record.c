@@ -316,37 +316,46 @@ static void begin_recording(vp__track *t) {
     t->nsteps = t->nparts = 0;
 }
 
-void vp__track_end_put(vp__core *core, const vp__target *target) {
-    vp__issuer *issuer = core->issuer;
-    vp__track *t = vp__track_mine;
-    const uint64_t bundle = issuer ? issuer->bundle : 0;
-    if (issuer) issuer->bundle = 0;
-    if (!bundle || is_several() || vp__config_get()->without & VP__WITHOUT_REPLAY) {
-        if (t) vp__track_forget(t);
-        return;
-    }
-    if (!t && !(t = own_track())) return;
+/* Whether the put has ended the recording, or the resuming, of an iteration that can be
+ * followed from now on. */
+static bool is_track(vp__track *t, const vp__target *target) {
     vp__spin_lock(&target->buffer->lock);
     vp__storage *storage = target->buffer->storage;
     vp__spin_unlock(&target->buffer->lock);
-    bool begins = false;
-    if (t->resumes)
-        begins = t->part[t->nparts].storage == storage && reserve_records(t);
-    else if (t->records)
-        begins = begin_track(t, storage);
+    const bool resumes = t->resumes;
     t->resumes = false;
-    if (!begins) {
+    if (resumes) return t->part[t->nparts].storage == storage && reserve_records(t);
+    return t->records && begin_track(t, storage);
+}
+
+/* Follows it, from its first step on; true if the recipe has been taken over. */
+static bool follow(vp__core *core, vp__track *t, uint64_t bundle, vp__recipe *recipe,
+                   const vp__target *target) {
+    if (!is_track(t, target)) {
         vp__track_forget(t);
         begin_recording(t);
-        return;
+        return false;
     }
     t->records = false;
-    t->pace.bundle = bundle;
     if (t->form.recipe) vp__recipe_release(t->form.recipe);
-    t->form.recipe = issuer->bundled;
-    vp__recipe_retain(t->form.recipe);
+    t->form.recipe = recipe;
+    t->pace.bundle = bundle;
     t->pace.left = 0;
     t->at = t->step;
     for (int k = 0; k < t->nparts; k++)
         core->pin[k] = (vp__pin){t->part[k].storage, t->part[k].buffer};
+    return true;
+}
+
+void vp__track_end_put(vp__core *core, const vp__target *target) {
+    vp__issuer *issuer = core->issuer;
+    vp__recipe *recipe = issuer ? issuer->bundled : NULL; /* ours from here on */
+    vp__track *t = vp__track_mine;
+    if (!recipe || is_several() || vp__config_get()->without & VP__WITHOUT_REPLAY) {
+        if (t) vp__track_forget(t);
+    } else if (t || (t = own_track())) {
+        if (follow(core, t, issuer->bundle, recipe, target)) recipe = NULL;
+    }
+    if (recipe) vp__recipe_release(recipe);
+    if (issuer) issuer->bundled = NULL;
 }

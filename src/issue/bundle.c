@@ -317,12 +317,20 @@ static void gather(vp__core *core, vp__node *n, const int64_t *reads, float cost
     add_iteration(n, reads, cost, t, sequence);
     vp__count(&core->counters.bundled, 1);
     core->issuer->streak_at = instructions_of(core);
-    core->issuer->bundle = n->id;
-    core->issuer->bundled = ((const vp__bundle *)n->payload)->recipe;
     if (is_full(core, n))
         push_and_keep_pace(core, n);
     else
         vp__open_leave(core, n);
+}
+
+/* Tells api/track.h which bundle is about to gather the put, and with which recipe: that is
+ * held, since the bundle may have run and gone before anybody asks. */
+static void note_bundle(vp__issuer *issuer, const vp__node *n) {
+    vp__recipe *recipe = ((const vp__bundle *)n->payload)->recipe;
+    issuer->bundle = n->id;
+    vp__recipe_retain(recipe);
+    if (issuer->bundled) vp__recipe_release(issuer->bundled);
+    issuer->bundled = recipe;
 }
 
 bool vp__bundle_put(vp__recipe *recipe, vp__expr *const *leaves, const vp__expr *value,
@@ -348,6 +356,7 @@ bool vp__bundle_put(vp__recipe *recipe, vp__expr *const *leaves, const vp__expr 
         if (!n) return false;
         sequence = n->write_sequence;
     }
+    note_bundle(core->issuer, n);
     gather(core, n, reads, value->cost, t, sequence);
     return true;
 }
@@ -392,6 +401,7 @@ bool vp__bundle_next(const vp__target *t, vp__expr *value) {
                                                 vp__dtype[t->dtype].size);
         if (extend_write(n, t, &region, &sequence)) {
             b->recipe->uses++;
+            note_bundle(core->issuer, n);
             gather(core, n, reads, value->cost, t, sequence);
             return true;
         }

@@ -22,7 +22,7 @@ typedef struct vp__issuer {
     int streak;
     uint64_t streak_at; /* instructions it has issued if no other came after them */
     uint64_t bundle;    /* the one that gathered its last put; 0: none did */
-    struct vp__recipe *bundled; /* with which recipe, which the bundle or a slot holds */
+    struct vp__recipe *bundled; /* with which recipe, held until api/track.h takes it over */
     struct vp__recipe *recipe[VP__ISSUER_RECIPES]; /* of forms it issued */
 } vp__issuer;
 

@@ -119,15 +119,17 @@ static void fill(vp__replica *r, const char *from) {
                             &r->event);
 }
 
+/* False if it cannot be had. A replica that has failed may do so at any time up to here: asked
+ * only when nobody can be told any more. */
 static bool attach(vp__replica *r, vp__node *n, int what, int *waits) {
-    if (vp__waitlist_is_closed(&r->there)) return !r->failed;
     vp__waiter *w = vp__waiter_new(n, what);
     if (!w) return false;
-    if (vp__waitlist_push(&r->there, w))
+    if (vp__waitlist_push(&r->there, w)) {
         (*waits)++;
-    else
-        vp__waiter_free(w);
-    return true;
+        return true;
+    }
+    vp__waiter_free(w);
+    return !r->failed;
 }
 
 /* Whether the input is all of its storage, so that nobody writes any of it meanwhile. */

@@ -235,10 +235,10 @@ static bool on_device(vp__node *n) {
         else
             failed = l->in[i]->failed;
     }
-    if (waits_for(n, waits)) return true; /* failed or not: asked again then */
+    if (waits_for(n, waits)) return true;
+    /* What was waited for has come to the host or to the device meanwhile, or has failed. */
+    if (waits) return on_device(n);
     if (failed) return false;
-    for (int i = 0; i < l->operands; i++)
-        if (!l->in[i]) return on_device(n); /* it is on the host by now */
     vp__trace(VP__TR_READY, n->id, n->name, 0);
     atomic_fetch_add_explicit(&vp__nodes_outside, 1, memory_order_relaxed);
     start_part(l);
