@@ -11,6 +11,7 @@
 #include "array/shape.h"
 #include "issue/bundle.h"
 #include "net/core.h"
+#include "ops/kernels.h"
 
 _Thread_local vp__track *vp__track_mine;
 
@@ -21,11 +22,18 @@ static vp__expr *leaf_of(const vp__track_part *p, const char *where) {
                          p->dims, p->strides, false, where);
 }
 
+/* Whether an operand is a number that may be another each time. */
+static bool is_given(const vp__track *t, const vp__track_arg *a) {
+    return a->kind >= VP__IN_BOOL && a->from >= 0 && t->number[a->from].given;
+}
+
 static vp__expr *build_operand(const vp__track *t, const vp__track_arg *a,
                                vp__expr **made, const char *where) {
     if (a->kind == VP__IN_ARRAY) return leaf_of(&t->part[a->from], where);
-    if (a->kind != VP__IN_EXPR)
-        return vp__build_number(vp__in_bits((vp__in_kind)a->kind, a->bits), where);
+    if (a->kind != VP__IN_EXPR) {
+        const uint64_t bits = is_given(t, a) ? t->number[a->from].bits : a->bits;
+        return vp__build_number(vp__in_bits((vp__in_kind)a->kind, bits), where);
+    }
     vp__expr *e = made[a->from];
     made[a->from] = NULL;
     return e;
@@ -72,7 +80,7 @@ void vp__track_forget(vp__track *t) {
     t->form.recipe = NULL;
     t->at = NULL;
     t->records = t->resumes = false;
-    t->nsteps = t->nparts = 0;
+    t->nsteps = t->nparts = t->nnumbers = 0;
     t->round = 0;
 }
 
@@ -86,8 +94,12 @@ void vp__track_leave(vp__track *t) {
 
 /* --- following ---------------------------------------------------------------------------- */
 
-static bool is_arg(const vp__track *t, const vp__track_arg *a, vp_operand x) {
-    return x.kind == a->kind && x.bits == a->bits + (t->round & a->mask);
+/* Whether an operand is like the one recorded; notes it if it may differ. */
+static bool is_arg(vp__track *t, const vp__track_arg *a, vp_operand x) {
+    if (x.kind != a->kind) return false;
+    if (!is_given(t, a)) return x.bits == a->bits + (t->round & a->mask);
+    t->number[a->from].bits = x.bits;
+    return true;
 }
 
 static bool is_step(const vp__track_step *s, vp__track_what what, const char *where) {
@@ -200,13 +212,33 @@ static bool covers(const vp__track_part *p, const vp__target *t, const vp__regio
     return r->hi - r->lo == p->storage->bytes && vp__target_covers(t, p->storage);
 }
 
+/* What a number is as a constant; as build.c converts it. */
+static void convert(const vp__track_number *n, uint64_t value[2]) {
+    const vp_dtype from = n->kind == VP__IN_FLOAT ? VP_F64 : VP_I64;
+    value[0] = n->bits;
+    value[1] = 0;
+    if (n->dtype == from) return;
+    value[0] = 0;
+    vp__kernels_get()->cast[from][n->dtype](value, &n->bits, 1);
+}
+
+static void find_leaf(const vp__track *t, int source, vp__bundle_leaf *leaf) {
+    leaf->storage = NULL;
+    if (source < 0) {
+        convert(&t->number[~source], leaf->value);
+        return;
+    }
+    const vp__track_part *p = &t->part[source];
+    leaf->storage = p->storage;
+    leaf->offset = p->offset;
+    leaf->region = region_of(p);
+}
+
 /* Adds the iteration to the open bundle, or to one that is opened for it. */
 static bool gather(vp__core *core, vp__track *t, const vp__track_part *p) {
-    vp__bundle_leaf leaves[VP__PINS];
-    for (int i = 0; i < t->nleaves; i++) {
-        const vp__track_part *l = &t->part[t->leaf[i]];
-        leaves[i] = (vp__bundle_leaf){l->storage, l->offset, region_of(l)};
-    }
+    vp__bundle_leaf leaves[VP__PACE_LEAVES];
+    for (int i = 0; i < t->form.recipe->seg.nleaves; i++)
+        find_leaf(t, t->source[i], &leaves[i]);
     const vp__region region = region_of(p);
     const vp__target target = {.buffer = p->buffer,
                                .dtype = (vp_dtype)p->dtype,

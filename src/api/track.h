@@ -4,7 +4,7 @@
  * where the puts of a loop gather in a bundle, the thread keeps the track of one iteration:
  * each instruction with its line, its operation and its operands, and what was found out about
  * it. An instruction that matches the track's next step notes only what differs, that is the
- * offsets of parts; its result is a handle without an expression behind it. The put at the
+ * offsets of parts and the constants that were others before; its result is a handle without an expression behind it. The put at the
  * end adds one lane to the bundle.
  *
  * An instruction that does not match leaves the track, and so does every call that no track
@@ -64,8 +64,18 @@ typedef struct {
     uint64_t kind; /* vp__in_kind */
     uint64_t bits; /* of an expression without its generation */
     uint64_t mask; /* of vp__track.round, to be added */
-    int from;      /* an expression's step, an array's part */
+    int from;      /* an expression's step, an array's part, a number's place or -1 */
 } vp__track_arg;
+
+/* A number among the operands that may be another in each iteration. */
+typedef struct {
+    bool given;    /* the recipe leaves it open; if not, it stays what it was */
+    uint8_t kind;  /* vp__in_kind: a float, or a signed integer */
+    uint8_t dtype; /* of the constant it becomes */
+    int term;      /* of the recipe; -1: not known */
+    uint64_t bits; /* noted */
+    const vp__expr *built; /* while it is recorded */
+} vp__track_number;
 
 typedef struct {
     uint8_t what, op, nargs;
@@ -87,11 +97,14 @@ typedef struct {
     uint64_t round;     /* the generation of this iteration's handles, << 32 */
     bool records;       /* what is issued becomes a track, if a bundled put ends it */
     bool resumes;       /* only the bundle was missing */
-    int nsteps, nparts;
+    int nsteps, nparts, nnumbers;
     vp__pace pace;        /* of iterations in the bundle that gathers them */
     vp__bundle_form form; /* what it gathers */
-    int nleaves;
-    int8_t leaf[VP__TRACK_PARTS]; /* the parts, in the order of the recipe's leaves */
+    int nleaves;                  /* that the value reads */
+    int8_t leaf[VP__TRACK_PARTS]; /* the parts, in their order */
+    /* The recipe's leaves: these, and between them the numbers, as ~place. */
+    int8_t source[VP__PACE_LEAVES];
+    vp__track_number number[VP__PACE_NUMBERS];
     /* While it records: the leaf of each part, and the handle of each result not used yet. */
     const vp__expr *leaf_of[VP__TRACK_PARTS];
     uint64_t given[VP__TRACK_STEPS];

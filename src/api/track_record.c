@@ -70,6 +70,14 @@ static vp__track_part *add_part(vp__track *t, uint64_t array, const vp__expr *le
     return p;
 }
 
+/* A number, which may come to be another in each iteration. */
+static void add_number(vp__track *t, vp__track_arg *a, const vp__expr *built) {
+    if (t->nnumbers == VP__PACE_NUMBERS) return;
+    a->from = t->nnumbers++;
+    t->number[a->from] = (vp__track_number){
+        .kind = (uint8_t)a->kind, .term = -1, .bits = a->bits, .built = built};
+}
+
 /* An argument of a step; `built` is what it became. */
 static void add_argument(vp__track *t, vp__track_step *s, int i, vp_operand x,
                          const vp__expr *built) {
@@ -83,6 +91,8 @@ static void add_argument(vp__track *t, vp__track_step *s, int i, vp_operand x,
         s->parts = (int8_t)t->nparts;
         return;
     }
+    a->from = -1;
+    if (x.kind == VP__IN_FLOAT || x.kind == VP__IN_INT) add_number(t, a, built);
     if (x.kind != VP__IN_EXPR) return;
     for (int k = 0; k < t->nsteps - 1; k++) {
         if (t->given[k] != x.bits) continue;
@@ -190,18 +200,41 @@ void vp__track_noted(vp__track *t, const vp__expr *e) {
     t->given[t->nsteps - 1] = vp__handle_bits(e->slot, e->generation + 1);
 }
 
-/* Lists the leaves of a tree in the order of a recipe's. */
-static int list_leaves(const vp__expr *e, const vp__expr **leaf, int n) {
-    for (int i = 0; i < e->nargs; i++) n = list_leaves(e->arg[i], leaf, n);
-    if (e->kind != VP__EXPR_LEAF) return n;
-    if (n < VP__PINS) leaf[n] = e;
-    return n + 1;
+/* The leaves of a tree, in the order of a recipe's. */
+typedef struct {
+    vp__track *track;
+    int terms, n;
+    const vp__expr *leaf[VP__PINS];
+} tree;
+
+/* Notes as which term of the recipe a number stands there. As integers and truth values numbers
+ * have rules of their own (build.c): those stay as they are. */
+static void find_number(vp__track *t, const vp__expr *e, int term) {
+    vp__track_number *n = t->number, *end = n + t->nnumbers;
+    while (n < end && n->built != e) n++;
+    const int cls = vp__dtype[e->dtype].cls;
+    if (n == end || (cls != VP__CLASS_F && cls != VP__CLASS_C)) return;
+    n->term = term;
+    n->dtype = e->dtype;
+}
+
+static void list_leaves(tree *l, const vp__expr *e) {
+    for (int i = 0; i < e->nargs; i++) list_leaves(l, e->arg[i]);
+    if (e->kind == VP__EXPR_LEAF) {
+        if (l->n < VP__PINS) l->leaf[l->n] = e;
+        l->n++;
+    } else if (e->kind == VP__EXPR_CONST) {
+        find_number(l->track, e, l->terms);
+    }
+    l->terms++;
 }
 
 /* Finds out which part each leaf of the value is; false if there is anything else. */
 static bool match_leaves(vp__track *t, const vp__expr *value) {
-    const vp__expr *leaf[VP__PINS];
-    t->nleaves = list_leaves(value, leaf, 0);
+    tree list = {.track = t};
+    list_leaves(&list, value);
+    const vp__expr *const *leaf = list.leaf;
+    t->nleaves = list.n;
     if (t->nleaves != t->nparts || t->nleaves == 0) return false;
     for (int i = 0; i < t->nleaves; i++) {
         int k = 0;
@@ -300,6 +333,28 @@ static bool is_several(void) {
     return atomic_load_explicit(&vp__many_issuers, memory_order_relaxed);
 }
 
+/* Finds out which leaf of the recipe is which part or number. False if one is neither. */
+static bool match_recipe(vp__track *t, const vp__recipe *recipe) {
+    const vp__segment *seg = &recipe->seg;
+    int parts = 0;
+    if (seg->nleaves > VP__PACE_LEAVES) return false;
+    for (int k = 0; k < t->nnumbers; k++) t->number[k].given = false;
+    for (int i = 0; i < seg->nterms; i++) {
+        if (seg->term[i].kind != VP__EXPR_LEAF) continue;
+        int8_t *source = &t->source[seg->term[i].leaf];
+        if (!(recipe->given >> i & 1)) {
+            *source = t->leaf[parts++];
+            continue;
+        }
+        int k = 0;
+        while (k < t->nnumbers && t->number[k].term != i) k++;
+        if (k == t->nnumbers) return false;
+        t->number[k].given = true;
+        *source = (int8_t)~k;
+    }
+    return true;
+}
+
 /* The iteration that was recorded is the track. */
 static bool begin_track(vp__track *t, vp__storage *storage) {
     if (t->nsteps < 2 || t->step[t->nsteps - 1].what != VP__TRACK_PUT) return false;
@@ -313,7 +368,7 @@ static bool begin_track(vp__track *t, vp__storage *storage) {
 
 static void begin_recording(vp__track *t) {
     t->records = true;
-    t->nsteps = t->nparts = 0;
+    t->nsteps = t->nparts = t->nnumbers = 0;
 }
 
 /* Whether the put has ended the recording, or the resuming, of an iteration that can be
@@ -331,7 +386,7 @@ static bool is_track(vp__track *t, const vp__target *target) {
 /* Follows it, from its first step on; true if the recipe has been taken over. */
 static bool follow(vp__core *core, vp__track *t, uint64_t bundle, vp__recipe *recipe,
                    const vp__target *target) {
-    if (!is_track(t, target)) {
+    if (!is_track(t, target) || !match_recipe(t, recipe)) {
         vp__track_forget(t);
         begin_recording(t);
         return false;

@@ -4,6 +4,8 @@
  */
 #include "issue/bundle.h"
 
+#include <string.h>
+
 #include "array/pool.h"
 #include "array/shape.h"
 #include "base/config.h"
@@ -116,6 +118,7 @@ static bool extend_read(const vp__bundle *b, int input, vp__storage *s, vp__grou
 static bool add_read(vp__node *n, const vp__bundle_leaf *leaf, int64_t *read,
                      int *waits) {
     vp__storage *s = leaf->storage;
+    if (!s) return true;
     int i = 0;
     while (i < n->ninputs && n->in[i].storage != s) i++;
     if (i == VP__BUNDLE_READS) return false;
@@ -143,9 +146,15 @@ static bool add_reads(vp__node *n, const vp__bundle_leaf *leaves, int64_t *reads
 static void list_leaves(vp__bundle_leaf *list, vp__expr *const *leaves, int n) {
     for (int i = 0; i < n; i++) {
         const vp__expr *e = leaves[i];
-        list[i] = (vp__bundle_leaf){e->storage, e->offset,
-                                    vp__region_of(e->offset, e->ndim, e->dims, e->strides,
-                                                  vp__dtype[e->dtype].size)};
+        list[i].storage = NULL;
+        if (e->kind == VP__EXPR_CONST) {
+            memcpy(list[i].value, e->value.u64, sizeof list[i].value);
+            continue;
+        }
+        list[i].storage = e->storage;
+        list[i].offset = e->offset;
+        list[i].region = vp__region_of(e->offset, e->ndim, e->dims, e->strides,
+                                       vp__dtype[e->dtype].size);
     }
 }
 
@@ -175,13 +184,21 @@ static bool is_like(const vp__node *n, const vp__recipe *recipe, const vp__targe
     return b->recipe == recipe && n->result == s && b->ndim == t->ndim && b->fits == fits;
 }
 
-static void add_iteration(vp__node *n, const int64_t *reads, float cost,
-                          const vp__target *t, uint64_t sequence) {
+static void add_iteration(vp__node *n, const vp__bundle_leaf *leaves,
+                          const int64_t *reads, float cost, const vp__target *t,
+                          uint64_t sequence) {
     vp__bundle *b = n->payload;
     vp__iteration *l = vp__iteration_of(b, b->iterations++);
     l->to = t->offset;
     l->sequence = sequence;
-    for (int i = 0; i < b->nleaves; i++) l->leaf[i] = reads[i];
+    char *constant = vp__iteration_constants(b, l);
+    for (int i = 0; i < b->nleaves; i++) {
+        l->leaf[i] = reads[i];
+        if (leaves[i].storage) continue;
+        l->leaf[i] = vp__read_at(VP__BUNDLE_OWN, constant - b->first);
+        memcpy(constant, leaves[i].value, sizeof leaves[i].value);
+        constant += sizeof leaves[i].value;
+    }
     int64_t *axes = vp__iteration_dims(b, l);
     for (int i = 0; i < b->ndim; i++) {
         axes[i] = t->dims[i];
@@ -208,7 +225,8 @@ static vp__node *bundle_new(const vp__bundle_form *form, const vp__target *t,
                       .first = (char *)(b + 1)};
     b->iteration_bytes =
         (int32_t)(sizeof(vp__iteration) + sizeof(int64_t) * (size_t)b->nleaves +
-                  2 * sizeof(int64_t) * (size_t)b->ndim);
+                  2 * sizeof(int64_t) * (size_t)b->ndim +
+                  2 * sizeof(uint64_t) * (size_t)__builtin_popcountll(recipe->given));
     b->most = (int32_t)(((char *)n + n->bytes - b->first) / b->iteration_bytes);
     b->value_bytes = (vp__recipe_last(recipe)->out_bytes + 15) / 16 * 16;
     n->dtype = form->dtype;
@@ -312,9 +330,10 @@ static void push_and_keep_pace(vp__core *core, vp__node *n) {
 }
 
 /* Adds a put, whose accesses are the bundle's already; the bundle is nobody's meanwhile. */
-static void gather(vp__core *core, vp__node *n, const int64_t *reads, float cost,
-                   const vp__target *t, uint64_t sequence) {
-    add_iteration(n, reads, cost, t, sequence);
+static void gather(vp__core *core, vp__node *n, const vp__bundle_leaf *leaves,
+                   const int64_t *reads, float cost, const vp__target *t,
+                   uint64_t sequence) {
+    add_iteration(n, leaves, reads, cost, t, sequence);
     vp__count(&core->counters.bundled, 1);
     core->issuer->streak_at = instructions_of(core);
     if (is_full(core, n))
@@ -357,7 +376,7 @@ bool vp__bundle_put(vp__recipe *recipe, vp__expr *const *leaves, const vp__expr 
         sequence = n->write_sequence;
     }
     note_bundle(core->issuer, n);
-    gather(core, n, reads, value->cost, t, sequence);
+    gather(core, n, list, reads, value->cost, t, sequence);
     return true;
 }
 
@@ -402,7 +421,7 @@ bool vp__bundle_next(const vp__target *t, vp__expr *value) {
         if (extend_write(n, t, &region, &sequence)) {
             b->recipe->uses++;
             note_bundle(core->issuer, n);
-            gather(core, n, reads, value->cost, t, sequence);
+            gather(core, n, list, reads, value->cost, t, sequence);
             return true;
         }
     }
@@ -441,6 +460,7 @@ static vp__region ahead_of(const vp__pace *p, int i, const vp__region *r) {
 static bool find_inputs(const vp__node *n, vp__pace *p, const vp__bundle_leaf *leaves) {
     const vp__bundle *b = n->payload;
     for (int i = 0; i < b->nleaves; i++) {
+        if (!leaves[i].storage) continue;
         int k = p->input[i]; /* nearly always still the one */
         if (k < n->ninputs && n->in[k].storage == leaves[i].storage) continue;
         for (k = 0; k < n->ninputs && n->in[k].storage != leaves[i].storage;) k++;
@@ -457,6 +477,7 @@ static bool extend_reads(vp__node *n, vp__pace *p, const vp__bundle_leaf *leaves
     for (int ahead = paced; ahead >= 0; ahead--) {
         bool all = true;
         for (int i = 0; i < b->nleaves && all; i++) {
+            if (!leaves[i].storage) continue;
             const vp__region *one = &leaves[i].region;
             const vp__region r = ahead ? ahead_of(p, i, one) : *one;
             const int k = p->input[i];
@@ -483,7 +504,8 @@ static bool join(vp__node *n, vp__pace *p, const vp__bundle_leaf *leaves,
     if (n->id != p->bundle || !vp__recipe_lasts(b->recipe)) return false;
     if (!find_inputs(n, p, leaves)) return false;
     bool paced = true;
-    for (int i = 0; i < b->nleaves; i++) paced &= keeps_pace(p, i, &leaves[i].region);
+    for (int i = 0; i < b->nleaves; i++)
+        if (leaves[i].storage) paced &= keeps_pace(p, i, &leaves[i].region);
     if (!paced) p->left = 0;
     if (p->left == 0 && !extend_reads(n, p, leaves, paced)) return false;
     p->left--;
@@ -515,7 +537,7 @@ bool vp__bundle_follow(vp__core *core, vp__pace *p, const vp__bundle_form *form,
     int64_t reads[VP__SEGMENT_LEAVES];
     for (int i = 0; i < b->nleaves; i++)
         reads[i] = vp__read_at(p->input[i], leaves[i].offset);
-    gather(core, n, reads, form->cost, t, sequence);
+    gather(core, n, leaves, reads, form->cost, t, sequence);
     return true;
 }
 
@@ -538,6 +560,6 @@ bool vp__bundle_follow_anew(vp__core *core, vp__pace *p, const vp__bundle_form *
     form->recipe->uses++;
     p->bundle = n->id;
     p->left = 0;
-    gather(core, n, reads, form->cost, t, n->write_sequence);
+    gather(core, n, leaves, reads, form->cost, t, n->write_sequence);
     return true;
 }

@@ -33,11 +33,12 @@ static inline vp__bundle_form vp__bundle_form_of(vp__recipe *recipe,
                              value->dtype, value->op,    fits};
 }
 
-/* What a leaf reads. */
+/* What a leaf reads; or a constant that the iteration brings with it: no storage. */
 typedef struct {
     vp__storage *storage;
     int64_t offset;
     vp__region region;
+    uint64_t value[2];
 } vp__bundle_leaf;
 
 /* Takes over a put whose value does not read its target. False: it is not to be bundled, and
@@ -50,14 +51,17 @@ bool vp__bundle_put(vp__recipe *recipe, vp__expr *const *leaves, const vp__expr 
  * the caller's. */
 bool vp__bundle_next(const vp__target *t, vp__expr *value);
 
+/* What a loop that is followed may have: leaves that are read, and constants that differ. */
+enum { VP__PACE_NUMBERS = 4, VP__PACE_LEAVES = VP__PINS + VP__PACE_NUMBERS };
+
 /* How the reads of a loop's iterations follow each other. Those of the next `left` iterations
  * are entered in the logs already, if they keep pace. */
 typedef struct {
     uint64_t bundle; /* what the iterations are gathered in */
     int left;
-    uint8_t input[VP__PINS];            /* of the bundle, that each leaf reads */
-    int64_t lo[VP__PINS], hi[VP__PINS]; /* of the last iteration */
-    int64_t lo_step[VP__PINS], hi_step[VP__PINS]; /* since the one before */
+    uint8_t input[VP__PACE_LEAVES]; /* of the bundle, that each leaf reads */
+    int64_t lo[VP__PACE_LEAVES], hi[VP__PACE_LEAVES]; /* of the last iteration */
+    int64_t lo_step[VP__PACE_LEAVES], hi_step[VP__PACE_LEAVES]; /* since the one before */
 } vp__pace;
 
 /* The shortest way, for a thread that follows its last iteration (api/track.h), alone: the

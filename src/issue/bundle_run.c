@@ -59,9 +59,11 @@ static bool may_store(vp__node *n) {
 static void find_leaves(const vp__node *n, const vp__bundle *b, const vp__iteration *l,
                         char **leaf) {
     for (int i = 0; i < b->nleaves; i++) {
-        const int input = vp__read_input(l->leaf[i]);
-        leaf[i] = host_of(b->read[input].host, n->in[input].storage) +
-                  vp__read_offset(l->leaf[i]);
+        const int source = vp__read_source(l->leaf[i]);
+        leaf[i] = source == VP__BUNDLE_OWN
+                      ? b->first
+                      : host_of(b->read[source].host, n->in[source].storage);
+        leaf[i] += vp__read_offset(l->leaf[i]);
     }
 }
 
@@ -77,7 +79,7 @@ static bool find_pace(const vp__bundle *b, bool to, pace *p) {
                         *two = vp__iteration_of(b, b->iterations > 1);
     for (int i = 0; i < b->nleaves; i++) {
         p->leaf[i] = two->leaf[i] - one->leaf[i];
-        if (vp__read_input(p->leaf[i]) != 0) return false; /* of different inputs */
+        if (vp__read_source(p->leaf[i]) != 0) return false; /* of different sources */
     }
     p->to = two->to - one->to;
     for (int k = 2; k < b->iterations; k++) {
@@ -143,7 +145,8 @@ static vp__error *inherited(const vp__node *n, const vp__bundle *b,
         if (s->kind != VP__EXPR_LEAF) continue;
         const int64_t read = l->leaf[s->leaf], *dims = b->recipe->layout[2 * s->leaf],
                       *strides = b->recipe->layout[2 * s->leaf + 1];
-        const int input = vp__read_input(read);
+        const int input = vp__read_source(read);
+        if (input == VP__BUNDLE_OWN) continue;
         const vp__region region = vp__region_of(vp__read_offset(read), s->ndim, dims,
                                                 strides, vp__dtype[s->result].size);
         vp__error *e =
@@ -260,7 +263,7 @@ static vp__input input_of(const vp__node *n, const vp__bundle *b, const vp__term
     memcpy(dims + more, b->recipe->layout[2 * at->leaf], (size_t)at->ndim * sizeof *dims);
     memcpy(strides + more, b->recipe->layout[2 * at->leaf + 1],
            (size_t)at->ndim * sizeof *strides);
-    vp__input in = {.storage = n->in[vp__read_input(read)].storage,
+    vp__input in = {.storage = n->in[vp__read_source(read)].storage,
                     .offset = vp__read_offset(read),
                     .dims = dims,
                     .strides = strides,
@@ -272,12 +275,12 @@ static vp__input input_of(const vp__node *n, const vp__bundle *b, const vp__term
 }
 
 /* Uneven ones stay here: a launch for each even run of them would cost more than the launch of
- * an iteration is to save. */
+ * an iteration is to save. So do those whose constants differ, which no storage has. */
 static bool suits_device(vp__node *n) {
     const vp__bundle *b = n->payload;
     const vp__segment *seg = &b->recipe->seg;
     pace p;
-    if (b->iterations == 0 || !find_pace(b, false, &p)) return false;
+    if (b->iterations == 0 || b->recipe->given || !find_pace(b, false, &p)) return false;
     for (const vp__term *s = seg->term; s < seg->term + seg->nterms; s++) {
         if (s->kind != VP__EXPR_LEAF) continue;
         if (s->ndim == VP__MAXDIM)
@@ -286,7 +289,7 @@ static bool suits_device(vp__node *n) {
         const vp__input in = input_of(n, b, s, p.leaf[s->leaf], dims, strides);
         if (in.region.period == VP__OF_NOTHING)
             return false; /* there is nothing to copy */
-        const int i = vp__read_input(vp__iteration_of(b, 0)->leaf[s->leaf]);
+        const int i = vp__read_source(vp__iteration_of(b, 0)->leaf[s->leaf]);
         vp__region_add(&n->in[i].region, &in.region);
     }
     return true;

@@ -14,27 +14,29 @@
 enum {
     VP__BUNDLE_BLOCKERS = 16,     /* groups its stores may wait for */
     VP__BUNDLE_READS = 4,         /* storages it may read */
+    VP__BUNDLE_OWN = 4,           /* what stands for its own block in their place */
+    VP__BUNDLE_SOURCES = 8,       /* a power of two beyond both */
     VP__BUNDLE_READ_BLOCKERS = 4, /* groups it may wait for in each of them */
 };
 
 /* One put. What it reads and where it writes may have no memory yet. dims and strides of its
- * target follow the leaves. */
+ * target follow the leaves, and then the constants that it brings with it. */
 typedef struct {
     int64_t to; /* bytes from the beginning of the target's storage; < 0: it failed */
     uint64_t sequence; /* of the write */
     int64_t leaf[];    /* vp__read_at */
 } vp__iteration;
 
-/* Where a leaf is: bytes from the beginning of one of the node's inputs. Those of one input
- * are as far apart as their reads, times VP__BUNDLE_READS. */
-static inline int64_t vp__read_at(int input, int64_t offset) {
-    return offset * VP__BUNDLE_READS + input;
+/* Where a leaf is: bytes from the beginning of one of the node's inputs, or from the first
+ * iteration. Those of one source are as far apart as their reads, times VP__BUNDLE_SOURCES. */
+static inline int64_t vp__read_at(int source, int64_t offset) {
+    return offset * VP__BUNDLE_SOURCES + source;
 }
-static inline int vp__read_input(int64_t read) {
-    return (int)(read & (VP__BUNDLE_READS - 1));
+static inline int vp__read_source(int64_t read) {
+    return (int)(read & (VP__BUNDLE_SOURCES - 1));
 }
 static inline int64_t vp__read_offset(int64_t read) {
-    return (read - vp__read_input(read)) / VP__BUNDLE_READS;
+    return (read - vp__read_source(read)) / VP__BUNDLE_SOURCES;
 }
 
 /* The read of one storage: what it was entered after, and what it has to wait for. */
@@ -70,6 +72,11 @@ static inline vp__iteration *vp__iteration_of(const vp__bundle *b, int i) {
 
 static inline int64_t *vp__iteration_dims(const vp__bundle *b, vp__iteration *l) {
     return l->leaf + b->nleaves;
+}
+
+/* Its constants, of 16 bytes each. */
+static inline char *vp__iteration_constants(const vp__bundle *b, vp__iteration *l) {
+    return (char *)(vp__iteration_dims(b, l) + 2 * b->ndim);
 }
 
 extern const vp__work vp__bundle_work;

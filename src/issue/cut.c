@@ -12,9 +12,9 @@ static uint8_t last_reduction(const vp__segment *seg) {
     return (uint8_t)i;
 }
 
-static uint8_t flatten(vp__segment *seg, vp__expr *e, vp__expr **leaves) {
+static uint8_t flatten(vp__segment *seg, vp__expr *e, vp__expr **leaves, uint64_t given) {
     uint8_t arg[3] = {0, 0, 0};
-    for (int i = 0; i < e->nargs; i++) arg[i] = flatten(seg, e->arg[i], leaves);
+    for (int i = 0; i < e->nargs; i++) arg[i] = flatten(seg, e->arg[i], leaves, given);
     vp__term *s = &seg->term[seg->nterms];
     s->kind = e->kind;
     s->op = e->op;
@@ -31,7 +31,8 @@ static uint8_t flatten(vp__segment *seg, vp__expr *e, vp__expr **leaves) {
     s->value[0] = e->value.u64[0];
     s->value[1] = e->value.u64[1];
     if (e->kind == VP__EXPR_COUNT) s->arg[0] = last_reduction(seg);
-    if (e->kind == VP__EXPR_LEAF) {
+    if (e->kind == VP__EXPR_CONST && given >> seg->nterms & 1) s->kind = VP__EXPR_LEAF;
+    if (s->kind == VP__EXPR_LEAF) {
         s->leaf = (uint8_t)seg->nleaves;
         leaves[seg->nleaves++] = e;
     }
@@ -39,10 +40,10 @@ static uint8_t flatten(vp__segment *seg, vp__expr *e, vp__expr **leaves) {
 }
 
 void vp__segment_build(vp__segment *seg, vp__term *terms, vp__expr *root,
-                       vp__expr **leaves) {
+                       vp__expr **leaves, uint64_t given) {
     seg->nterms = seg->nleaves = 0;
     seg->term = terms;
-    flatten(seg, root, leaves);
+    flatten(seg, root, leaves, given);
 }
 
 int vp__reduced_dims(int ndim, const int64_t *dims, uint32_t axes, bool keepdims,

@@ -13,7 +13,7 @@
 #include "jit/kernel.h"
 
 typedef struct {
-    uint8_t kind; /* vp__expr_kind: LEAF, CONST, OP, REDUCE, COUNT */
+    uint8_t kind; /* vp__expr_kind: LEAF, CONST, OP, REDUCE, COUNT; LEAF if given at a run */
     uint8_t op, type, result, nargs;
     bool keepdims;
     int8_t ndim;
@@ -61,9 +61,10 @@ typedef struct {
 } vp__cut;
 
 /* Flattens the tree under `root`; leaves[i] is the expression behind leaf i. Dims point
- * into the expressions. */
+ * into the expressions. `given`: a bit for each term that is a constant which differs from run
+ * to run; it becomes a leaf without axes, whose expression is the constant. */
 void vp__segment_build(vp__segment *seg, vp__term *terms, vp__expr *root,
-                       vp__expr **leaves);
+                       vp__expr **leaves, uint64_t given);
 
 /* Computes every term's dims from the leaves'. Returns an error when shapes do not fit. */
 vp__error *vp__segment_size(vp__segment *seg, const vp__leaf_layout *leaves,

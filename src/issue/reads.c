@@ -29,7 +29,7 @@ bool vp__reads_begin(vp__reads *r, vp__expr *const *leaves, int n) {
     bool alone = vp__reads_alone(r), ready = true;
     for (int i = 0; i < n && ready; i++) {
         const vp__expr *e = leaves[i];
-        if (!e) continue;
+        if (!e || e->kind == VP__EXPR_CONST) continue;
         vp__storage *s = e->storage;
         if (alone && vp__log_is_empty(&s->log)) {
             ready = vp__storage_is_on_host(s);
@@ -44,11 +44,12 @@ bool vp__reads_begin(vp__reads *r, vp__expr *const *leaves, int n) {
 }
 
 /* Everything before what runs at once is done, so what counts is all poison up to now (but
- * not the mark of the very overwrite that is about to read). A constant's leaf is NULL. */
+ * not the mark of the very overwrite that is about to read). */
 vp__error *vp__reads_error(vp__expr *const *leaves, int n) {
     for (int i = 0; i < n; i++) {
         vp__expr *e = leaves[i];
-        if (!e || !atomic_load_explicit(&e->storage->poison, memory_order_acquire))
+        if (!e || e->kind == VP__EXPR_CONST ||
+            !atomic_load_explicit(&e->storage->poison, memory_order_acquire))
             continue;
         vp__region r = vp__region_of(e->offset, e->ndim, e->dims, e->strides,
                                      vp__dtype[e->dtype].size);

@@ -109,7 +109,7 @@ static bool fill(vp__recipe *r, const vp__leaf_layout *leaves, const int64_t *ta
 }
 
 static vp__recipe *make(const vp__segment *seg, const vp__leaf_layout *leaves,
-                        const int64_t *target, int repeats) {
+                        uint64_t given, const int64_t *target, int repeats) {
     vp__recipe *r = vp__pool_alloc(BLOCK);
     if (!r) return NULL;
     atomic_init(&r->refs, 1);
@@ -117,6 +117,7 @@ static vp__recipe *make(const vp__segment *seg, const vp__leaf_layout *leaves,
     r->most = 0;
     r->target_ndim = -1;
     r->bytes = BLOCK;
+    r->given = given;
     r->target = r->target_loop = NULL;
     r->target_flat = false;
     r->target_plan = NULL;
@@ -140,17 +141,38 @@ no_memory:
 }
 
 vp__recipe *vp__recipe_new(const vp__segment *seg, const vp__leaf_layout *leaves) {
-    return make(seg, leaves, NULL, 1);
+    return make(seg, leaves, 0, NULL, 1);
+}
+
+static vp__recipe *make_for(vp__expr *root, uint64_t given, const int64_t *target,
+                            int repeats, vp__expr **leaves) {
+    vp__term terms[VP__SEGMENT_TERMS];
+    vp__segment seg;
+    vp__segment_build(&seg, terms, root, leaves, given);
+    vp__leaf_layout layout[VP__SEGMENT_LEAVES];
+    for (int i = 0; i < seg.nleaves; i++)
+        layout[i] =
+            (vp__leaf_layout){leaves[i]->dims, leaves[i]->strides, leaves[i]->ndim};
+    return make(&seg, layout, given, target, repeats);
+}
+
+vp__recipe *vp__recipe_closed(const vp__recipe *r, vp__expr *root, vp__expr **leaves) {
+    return make_for(root, 0, r->target, 1, leaves);
 }
 
 /* --- finding one -------------------------------------------------------------------- */
 
 /* How far a tree has been compared with the terms of a recipe. */
 typedef struct {
-    const vp__term *term, *end;
+    const vp__term *first, *term, *end;
     int64_t *const *layout; /* of the next leaf */
     vp__expr **leaf;
+    uint64_t others; /* terms that are other constants */
 } cursor;
+
+static bool is_value(const vp__term *s, const vp__expr *e) {
+    return s->value[0] == e->value.u64[0] && s->value[1] == e->value.u64[1];
+}
 
 /* Whether an expression is the next term. What is not a leaf has its dims from the leaves. */
 static inline bool is_term(cursor *c, vp__expr *e) {
@@ -164,8 +186,14 @@ static inline bool is_term(cursor *c, vp__expr *e) {
             if (dims[i] != e->dims[i] || strides[i] != e->strides[i]) return false;
         return true;
     }
-    return e->kind != VP__EXPR_CONST ||
-           (s->value[0] == e->value.u64[0] && s->value[1] == e->value.u64[1]);
+    if (e->kind != VP__EXPR_CONST) return true;
+    if (s->kind == VP__EXPR_LEAF) {
+        c->layout += 2;
+        *c->leaf++ = e;
+    } else if (!is_value(s, e)) {
+        c->others |= (uint64_t)1 << (s - c->first);
+    }
+    return true;
 }
 
 /* Whether the tree is what the terms were flattened from; lists its leaves. */
@@ -177,15 +205,30 @@ static bool is_same(cursor *c, vp__expr *e) {
     return is_term(c, e);
 }
 
-bool vp__recipe_is_for(const vp__recipe *r, vp__expr *root, const int64_t *target,
-                       vp__expr **leaves) {
+/* As below, but for constants: *others are the terms of those that differ. */
+static bool is_like(const vp__recipe *r, vp__expr *root, const int64_t *target,
+                    vp__expr **leaves, uint64_t *others) {
     if (r->target_ndim != (target ? root->ndim : -1)) return false;
     if (target)
         for (int i = 0; i < root->ndim; i++)
             if (r->target[i] != target[i]) return false;
-    const vp__term *end = r->seg.term + r->seg.nterms;
-    cursor c = {r->seg.term, end, r->layout, leaves};
-    return is_same(&c, root) && c.term == end;
+    const vp__term *first = r->seg.term, *end = first + r->seg.nterms;
+    cursor c = {first, first, end, r->layout, leaves, 0};
+    const bool like = is_same(&c, root) && c.term == end;
+    *others = c.others;
+    return like;
+}
+
+bool vp__recipe_is_for(const vp__recipe *r, vp__expr *root, const int64_t *target,
+                       vp__expr **leaves) {
+    uint64_t others;
+    return is_like(r, root, target, leaves, &others) && !others;
+}
+
+/* Adds constants to those that runs bring with them, if there is room for as many leaves. */
+static uint64_t give(const vp__recipe *r, uint64_t others) {
+    const int more = __builtin_popcountll(others);
+    return r->seg.nleaves + more <= VP__SEGMENT_LEAVES ? r->given | others : 0;
 }
 
 /* A few facts about the form, and so many different loop bodies find places of their own. */
@@ -219,23 +262,18 @@ vp__recipe *vp__recipe_of(vp__core *core, vp__expr *root, const int64_t *target,
     vp__recipe **slot = slot_of(issuer, root), *r = *slot;
     int repeats = 1, most = issuer->recipe_uses;
     uint32_t form = 0;
-    if (r && vp__recipe_is_for(r, root, target, leaves)) {
-        if (vp__recipe_lasts(r)) {
+    uint64_t others, given = 0;
+    if (r && is_like(r, root, target, leaves, &others)) {
+        if (!others && vp__recipe_lasts(r)) {
             r->uses++;
             return r;
         }
         repeats = r->uses;
-        most = r->most < VP__RECIPE_MOST ? 2 * r->most : r->most;
+        most = !others && r->most < VP__RECIPE_MOST ? 2 * r->most : r->most;
         form = r->form;
+        given = give(r, others);
     }
-    vp__term terms[VP__SEGMENT_TERMS];
-    vp__segment seg;
-    vp__segment_build(&seg, terms, root, leaves);
-    vp__leaf_layout layout[VP__SEGMENT_LEAVES];
-    for (int i = 0; i < seg.nleaves; i++)
-        layout[i] =
-            (vp__leaf_layout){leaves[i]->dims, leaves[i]->strides, leaves[i]->ndim};
-    r = make(&seg, layout, target, repeats);
+    r = make_for(root, given, target, repeats, leaves);
     if (!r) return NULL;
     r->form = form ? form : ++issuer->forms;
     r->most = (uint16_t)most;

@@ -3,7 +3,8 @@
  * Recipes: how a segment of one form is run, that is its cut and a plan for each part. All
  * of it follows from the instructions, the constants, and the shapes and strides of leaves
  * and target, so that a loop which issues the same form over and over, with other views of
- * its arrays, cuts and plans it once. Every core keeps the recipes of the forms it issued
+ * its arrays, cuts and plans it once. A constant that was another the next time is none of the
+ * recipe any more, but a leaf without axes. Every core keeps the recipes of the forms it issued
  * last; nodes share them. A recipe does not change any more once it is made.
  */
 #ifndef VP_ISSUE_RECIPE_H
@@ -20,6 +21,7 @@ typedef struct vp__recipe {
     uint32_t form;        /* what its core calls recipes of this form */
     int16_t target_ndim;  /* -1: the value goes to memory of its own */
     size_t bytes;         /* of this block */
+    uint64_t given;       /* terms that are constants which each run brings with it */
     vp__segment seg;      /* what it is for: its terms … */
     int64_t **layout;     /* … and dims and strides of each leaf, */
     int64_t *target;      /* and the strides of the target */
@@ -39,6 +41,10 @@ vp__recipe *vp__recipe_of(vp__core *core, vp__expr *root, const int64_t *target,
 
 /* Whether it may be used once more by the core that keeps it. */
 static inline bool vp__recipe_lasts(const vp__recipe *r) { return r->uses < r->most; }
+
+/* The recipe of the same form that has an expression's constants in it, kept by the caller
+ * alone; lists its leaves anew. NULL without memory. */
+vp__recipe *vp__recipe_closed(const vp__recipe *r, vp__expr *root, vp__expr **leaves);
 
 /* Whether a recipe is that of an expression; if so, lists its leaves. */
 bool vp__recipe_is_for(const vp__recipe *r, vp__expr *root, const int64_t *target,

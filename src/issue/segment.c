@@ -222,18 +222,26 @@ static vp__node *node_new(const char *name, int key, const char *where, int leav
 
 vp__node *vp__segment_node_of(vp__expr *e, vp__recipe *recipe, vp__expr **leaves,
                               int target_ndim) {
+    vp__recipe *closed = NULL; /* nothing that a node reads is a constant of the caller's */
+    if (recipe && recipe->given) {
+        recipe = closed = vp__recipe_closed(recipe, e, leaves);
+        if (!recipe) return NULL;
+    }
     vp__term terms[VP__SEGMENT_TERMS];
     vp__segment seg;
     const vp__segment *shape = &seg;
     if (recipe)
         shape = &recipe->seg;
     else
-        vp__segment_build(&seg, terms, e, leaves);
+        vp__segment_build(&seg, terms, e, leaves, 0);
     int axes = 0;
     for (int i = 0; i < shape->nleaves; i++) axes += leaves[i]->ndim;
     vp__node *n = node_new(vp__segment_name(shape), e->op, e->where, shape->nleaves, axes,
                            e->ndim, target_ndim, e->late ? shape : NULL);
-    if (!n) return NULL;
+    if (!n) {
+        if (closed) vp__recipe_release(closed);
+        return NULL;
+    }
     n->dtype = e->dtype;
     for (int i = 0; i < shape->nleaves; i++) {
         vp__expr *l = leaves[i];
@@ -244,7 +252,7 @@ vp__node *vp__segment_node_of(vp__expr *e, vp__recipe *recipe, vp__expr **leaves
     if (e->kind == VP__EXPR_POISON) {
         vp__node_fail(n, vp__error_retain(e->error));
     } else if (recipe) {
-        vp__recipe_retain(recipe);
+        if (!closed) vp__recipe_retain(recipe);
         follow(n, recipe);
     }
     return n;

@@ -54,11 +54,14 @@ static vp__error *compute(const computation *c, const vp__expr *value, char *out
     if (c->flat)
         return vp__flat_run(c->flat, value, out, core) ? NULL : no_memory(value->where);
     char *data[VP__SEGMENT_LEAVES];
-    for (int i = 0; i < c->recipe->seg.nleaves; i++)
+    for (int i = 0; i < c->recipe->seg.nleaves; i++) {
+        vp__expr *e = c->leaves[i];
         /* relaxed: complete inputs were seen through the log, or never had one. */
-        data[i] =
-            atomic_load_explicit(&c->leaves[i]->storage->host, memory_order_relaxed) +
-            c->leaves[i]->offset;
+        data[i] = e->kind == VP__EXPR_CONST
+                      ? (char *)e->value.u64
+                      : atomic_load_explicit(&e->storage->host, memory_order_relaxed) +
+                            e->offset;
+    }
     return vp__recipe_run(c->recipe, data, out, to_target, core, value->where);
 }
 

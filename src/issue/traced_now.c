@@ -4,8 +4,8 @@
 static void tell_leaves(uint64_t id, const char *name, vp__expr *const *leaves, int count,
                         const vp__storage *result) {
     vp__trace_write(VP__TR_ISSUED, id, name, 0);
-    for (int i = 0; i < count; i++) /* a constant is NULL */
-        if (leaves[i]) vp__tell_access(VP__TR_READ, id, leaves[i]->storage);
+    for (int i = 0; i < count; i++) /* a constant is NULL, or itself */
+        if (leaves[i] && leaves[i]->kind == VP__EXPR_LEAF) vp__tell_access(VP__TR_READ, id, leaves[i]->storage);
     vp__tell_access(VP__TR_WRITE, id, result);
 }
 
