@@ -295,28 +295,13 @@ static vp__node *open_bundle(vp__core *core, const vp__bundle_form *form,
     return NULL;
 }
 
-/* Whether a core, another one each time, has nothing to do. */
-static bool is_somebody_idle(vp__core *core) {
-    core->random = core->random * 1664525u + 1013904223u;
-    const vp__core *other = vp__cores[(core->random >> 8) % (uint32_t)vp__placeable];
-    /* relaxed: a hint. */
-    return other != core &&
-           atomic_load_explicit(&other->ahead, memory_order_relaxed) == 0;
-}
-
 /* Whether a bundle is not to wait for more puts. Native code takes iterations that share an
- * operand VP__PLANES at a time, so there should be a multiple of that. What would keep
- * somebody busy for a while is given to who is idle; looked at seldom, because others write
- * what is looked at. */
-static bool is_full(vp__core *core, vp__node *n) {
+ * operand VP__PLANES at a time, so there should be a multiple of that. */
+static bool is_full(const vp__node *n) {
     const vp__bundle *b = n->payload;
     const float cost = n->estimate * (float)vp__cost_factor(n->key);
-    if (b->iterations == b->most) return true;
-    if (cost >= (float)vp__tuning.bundle_ns) return b->iterations % VP__PLANES == 0;
-    const bool seldom = (b->iterations & (b->iterations - 1)) == 0;
-    return seldom && b->iterations >= VP__PLANES &&
-           4 * cost >= (float)vp__tuning.bundle_ns && is_somebody_idle(core) &&
-           !vp__open_is_waiting(n);
+    return b->iterations == b->most ||
+           (cost >= (float)vp__tuning.bundle_ns && b->iterations % VP__PLANES == 0);
 }
 
 /* An issuer that is far ahead of everybody, or of what its loop reads, does some of the work
@@ -336,7 +321,7 @@ static void gather(vp__core *core, vp__node *n, const vp__bundle_leaf *leaves,
     add_iteration(n, leaves, reads, cost, t, sequence);
     vp__count(&core->counters.bundled, 1);
     core->issuer->streak_at = instructions_of(core);
-    if (is_full(core, n))
+    if (is_full(n))
         push_and_keep_pace(core, n);
     else
         vp__open_leave(core, n);
