@@ -24,7 +24,8 @@ typedef struct {
     /* For random programs: now and then it refuses memory or a kernel, and the times it
      * reports are wrong by up to a thousandfold, so that nodes go anywhere. */
     bool moody;
-    int64_t goes_in_copy; /* which one: the call lets the queue go, until all of it is done */
+    int64_t
+        goes_in_copy; /* which one: the call lets the queue go, until all of it is done */
 } fake_properties;
 
 /* Starts a device and adds it to the processor's. The guesses of its cost model are its

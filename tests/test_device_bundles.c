@@ -376,11 +376,11 @@ VP_TEST(a_bundle_of_nothing_is_no_launch) {
     vp__device *d = fast_device();
     vp__tuning.bundle_after = 0;
     vp__gate gate;
-    vp_array m[SOURCES], r = zeros();
+    vp_array m[SOURCES], r = zeros(), q = zeros();
     for (int k = 0; k < SOURCES; k++) m[k] = matrix();
     vp_array first = vp_let(VP_GATED(m[0], &gate));
-    sum_rows(r, m[1], 0, ROWS); /* what it finds in its memory are other lanes */
-    VP_CHECK_OK(vp_read(r, (double[ROWS]){0}, ROWS * sizeof(double)));
+    sum_rows(q, m[1], 0, ROWS); /* what it finds in its memory are other iterations */
+    VP_CHECK_OK(vp_read(q, (double[ROWS]){0}, ROWS * sizeof(double)));
     const counts before = counts_now(d);
     for (int64_t i = 0; i < PUTS; i++) {
         vp_expr sum = vp_abs(vp_get(first, i));

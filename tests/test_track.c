@@ -294,6 +294,38 @@ VP_TEST(what_is_noted_is_kept_from_the_first_other_issuer) {
     VP_CHECK_EQ(vp__storage_captures(vp__test_storage(m)), 0);
 }
 
+static void *replace_all(void *of) {
+    const writer *w = of;
+    pthread_barrier_wait(w->begin);
+    vp_array other = vp_let(vp_full(VP_F64, vp_shape(ROWS), 5));
+    vp_set(w->m, other);
+    if (vp_sync() != VP_OK) abort();
+    vp_drop(other);
+    pthread_barrier_wait(w->end);
+    return NULL;
+}
+
+/* The array that the track writes has other memory by then. */
+VP_TEST(a_target_that_another_thread_replaces) {
+    vp__test_threads(2);
+    vp_array m = matrix(), r = zeros(ROWS);
+    pthread_barrier_t begin, end;
+    pthread_barrier_init(&begin, NULL, 2);
+    pthread_barrier_init(&end, NULL, 2);
+    writer w = {r, &begin, &end};
+    pthread_t thread;
+    pthread_create(&thread, NULL, replace_all, &w);
+    follow(r, m);
+    vp_expr total = sum(absolute(row_of(m, ROWS / 2)));
+    VP_CHECK(is_noted());
+    pthread_barrier_wait(&begin);
+    pthread_barrier_wait(&end);
+    store(r, ROWS / 2, total);
+    VP_CHECK_VALUES(vp_get(r, vp_range(ROWS / 2, ROWS / 2 + 2)), sum_of(ROWS / 2), 5);
+    pthread_join(thread, NULL);
+    VP_CHECK_EQ(vp__test_open_expressions(), 0);
+}
+
 /* A view of a noted part shows what is written later, as any view does. */
 VP_TEST(a_noted_part_can_be_viewed) {
     vp__test_threads(2);

@@ -518,7 +518,7 @@ static vp__error *put_plain(const char *where, vp_array a, vp__buffer *buffer,
     vp__track *track = vp__track_recording();
     if (track) vp__track_note_put(track, where, a, index, whole, &t, x, value);
     error = vp__put(&t, value, where);
-    vp__track_end_put(vp__core_self(), &t);
+    vp__track_end_put(vp__core_self(), where, a, &t);
     return error;
 }
 

@@ -52,14 +52,14 @@ static vp__expr *build_step(const vp__track *t, const vp__track_step *s,
                     s->keepdims);
 }
 
-/* Builds what this iteration has noted: the expressions that nobody has used yet get the
- * handles that were given out. */
+/* Builds what has been noted since the last put: the expressions that nobody has used yet get
+ * the handles that were given out. */
 static void build_noted(vp__track *t) {
     vp__expr *made[VP__TRACK_STEPS];
     const int noted = (int)(t->at - t->step);
     t->at = NULL;
-    for (int i = 0; i < noted; i++) made[i] = build_step(t, &t->step[i], made);
-    for (int i = 0; i < noted; i++) {
+    for (int i = t->since; i < noted; i++) made[i] = build_step(t, &t->step[i], made);
+    for (int i = t->since; i < noted; i++) {
         if (!made[i]) continue;
         vp__expr_move(t->step[i].record, made[i], (uint32_t)(t->round >> 32));
         t->step[i].record->depth = vp__scope_depth();
@@ -69,6 +69,12 @@ static void build_noted(vp__track *t) {
     vp__core_unpin(vp__core_self());
 }
 
+void vp__track_drop_puts(vp__track *t) {
+    for (int i = 0; i < t->nputs; i++)
+        if (t->put[i].form.recipe) vp__recipe_release(t->put[i].form.recipe);
+    t->nputs = 0;
+}
+
 /* None of the handles that its records stand for is valid any more. */
 void vp__track_forget(vp__track *t) {
     for (int i = 0; i < t->nsteps; i++) {
@@ -76,20 +82,16 @@ void vp__track_forget(vp__track *t) {
         if (e) vp__expr_unreserve(e, (uint32_t)(t->round >> 32));
         t->step[i].record = NULL;
     }
-    if (t->form.recipe) vp__recipe_release(t->form.recipe);
-    t->form.recipe = NULL;
+    vp__track_drop_puts(t);
     t->at = NULL;
     t->records = t->resumes = false;
-    t->nsteps = t->nparts = t->nnumbers = 0;
+    t->nsteps = t->nparts = t->nnumbers = t->since = t->parts_before = 0;
     t->round = 0;
 }
 
 void vp__track_leave(vp__track *t) {
-    if (t->at) {
-        build_noted(t);
-        vp__track_forget(t);
-    }
-    t->records = false;
+    if (t->at) build_noted(t);
+    vp__track_forget(t);
 }
 
 /* --- following ---------------------------------------------------------------------------- */
@@ -235,10 +237,11 @@ static void find_leaf(const vp__track *t, int source, vp__bundle_leaf *leaf) {
 }
 
 /* Adds the iteration to the open bundle, or to one that is opened for it. */
-static bool gather(vp__core *core, vp__track *t, const vp__track_part *p) {
+static bool gather(vp__core *core, vp__track *t, vp__track_put_at *put) {
     vp__bundle_leaf leaves[VP__PACE_LEAVES];
-    for (int i = 0; i < t->form.recipe->seg.nleaves; i++)
-        find_leaf(t, t->source[i], &leaves[i]);
+    for (int i = 0; i < put->form.recipe->seg.nleaves; i++)
+        find_leaf(t, put->source[i], &leaves[i]);
+    const vp__track_part *p = &put->target;
     const vp__region region = region_of(p);
     const vp__target target = {.buffer = p->buffer,
                                .dtype = (vp_dtype)p->dtype,
@@ -246,33 +249,47 @@ static bool gather(vp__core *core, vp__track *t, const vp__track_part *p) {
                                .offset = p->offset,
                                .dims = p->dims,
                                .strides = p->strides};
-    if (covers(p, &target, &region)) return false;
-    if (vp__core_alone_begin(core) &&
-        vp__bundle_follow(core, &t->pace, &t->form, leaves, &target, &region))
+    /* Only alone may the target's storage be looked at: another thread could give the array
+     * another one. */
+    const bool fits = vp__core_alone_begin(core) && !covers(p, &target, &region);
+    if (fits && vp__bundle_follow(core, &put->pace, &put->form, leaves, &target, &region))
         return true;
     vp__core_alone_end(core);
-    return vp__bundle_follow_anew(core, &t->pace, &t->form, leaves, &target, p->storage,
-                                  &region);
+    return fits && vp__bundle_follow_anew(core, &put->pace, &put->form, leaves, &target,
+                                          p->storage, &region);
+}
+
+/* To the step after a put, which is the first one of the next iteration after the last. */
+static void go_past_put(vp__track *t) {
+    if (++t->at == t->step + t->nsteps) {
+        t->at = t->step;
+        t->round += 1ull << 32;
+    }
+    t->since = (int)(t->at - t->step);
+    if (t->round >> 32 >= VP__EXPR_GENERATIONS) vp__track_leave(t);
 }
 
 bool vp__track_put(vp__track *t, const char *where, vp_array a, const vp_index *at,
                    vp_operand x) {
     const vp__track_step *s = t->at;
     if (!s) return false;
-    vp__track_part *p = &t->part[s->part];
-    if (!is_step(s, VP__TRACK_PUT, where) ||
-        vp__handle_bits(a.slot, a.generation) != p->array || !is_arg(t, &s->arg[0], x) ||
-        !select_part(p, at, s->any_length)) {
+    if (!is_step(s, VP__TRACK_PUT, where)) {
         vp__track_leave(t);
         return false;
     }
-    if (gather(vp__core_self(), t, p)) {
-        t->at = t->step;
-        t->round += 1ull << 32;
-        if (t->round >> 32 >= VP__EXPR_GENERATIONS) vp__track_leave(t);
+    vp__track_put_at *put = &t->put[s->part];
+    if (vp__handle_bits(a.slot, a.generation) != put->target.array ||
+        !is_arg(t, &s->arg[0], x) || !select_part(&put->target, at, s->any_length)) {
+        vp__track_leave(t);
+        return false;
+    }
+    if (gather(vp__core_self(), t, put)) {
+        go_past_put(t);
         return true;
     }
+    const int step = (int)(s - t->step);
     build_noted(t);
     t->resumes = true;
+    t->since = step;
     return false;
 }

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Loops by replay. A loop's next iteration is nearly always the last one at other offsets. So
- * where the puts of a loop gather in a bundle, the thread keeps the track of one iteration:
+ * where the puts of a loop gather in bundles, the thread keeps the track of one iteration:
  * each instruction with its line, its operation and its operands, and what was found out about
  * it. An instruction that matches the track's next step notes only what differs, that is the
- * offsets of parts and the constants that were others before; its result is a handle without an expression behind it. The put at the
- * end adds one lane to the bundle.
+ * offsets of parts and the constants that were others before; its result is a handle without an expression behind it. A put adds one
+ * iteration to its bundle; the last put of the body is the one after which the first comes
+ * again.
  *
  * An instruction that does not match leaves the track, and so does every call that no track
  * has steps for: the expressions behind the handles given out in this iteration are built
- * then, from what was noted, as if each had been built when it was issued. Nothing the program
+ * then, from what was noted since the last put, as if each had been built when it was issued.
+ * Nothing the program
  * could tell has happened meanwhile, because:
- *  - between two steps the thread has issued nothing else, so that no name has changed;
+ *  - between two steps the thread has issued nothing else, so that no name has changed: a put
+ *    that is followed gives no array other storage;
  *  - no other thread issues. A second one that begins to captures what this one has noted
  *    (vp__pins); with several there are no tracks.
  * Whoever runs the bundle may take it at any time: then the put builds its value as well,
@@ -27,8 +30,8 @@
 
 enum {
     VP__TRACK_STEPS = 24, /* of an iteration */
-    VP__TRACK_PARTS = 9,  /* arrays it reads, and the one it writes */
-    VP__TRACK_ITEMS = 4,  /* of a selection */
+    VP__TRACK_PUTS = 4,
+    VP__TRACK_ITEMS = 4, /* of a selection */
 };
 
 /* One item of a selection, as it applied to the array. */
@@ -69,17 +72,18 @@ typedef struct {
 
 /* A number among the operands that may be another in each iteration. */
 typedef struct {
-    bool given;    /* the recipe leaves it open; if not, it stays what it was */
-    uint8_t kind;  /* vp__in_kind: a float, or a signed integer */
-    uint8_t dtype; /* of the constant it becomes */
-    int term;      /* of the recipe; -1: not known */
-    uint64_t bits; /* noted */
+    bool given;            /* the recipe leaves it open; if not, it stays what it was */
+    uint8_t kind;          /* vp__in_kind: a float, or a signed integer */
+    uint8_t dtype;         /* of the constant it becomes */
+    int8_t put;            /* whose value it is part of */
+    int term;              /* of the recipe; -1: not known */
+    uint64_t bits;         /* noted */
     const vp__expr *built; /* while it is recorded */
 } vp__track_number;
 
 typedef struct {
     uint8_t what, op, nargs;
-    int8_t part;     /* GET, PUT */
+    int8_t part;     /* GET: the part; PUT: which put it is */
     int8_t parts;    /* that have been noted after this step */
     bool reads;      /* it notes some itself */
     bool any_length; /* PUT: of one value into every element */
@@ -92,24 +96,35 @@ typedef struct {
     int32_t naxes, axis[VP__EXPR_AXES];
 } vp__track_step;
 
+/* A put of the iteration: what the value reads since the put before, and where it goes. */
+typedef struct {
+    vp__pace pace;        /* of iterations in the bundle that gathers them */
+    vp__bundle_form form; /* what it gathers */
+    vp__track_part target;
+    int nleaves;           /* that the value reads */
+    int8_t leaf[VP__PINS]; /* the parts, in their order */
+    /* The recipe's leaves: these, and between them the numbers, as ~place. */
+    int8_t source[VP__PACE_LEAVES];
+} vp__track_put_at;
+
 typedef struct {
     vp__track_step *at; /* the step that comes next; NULL: no track is followed */
     uint64_t round;     /* the generation of this iteration's handles, << 32 */
     bool records;       /* what is issued becomes a track, if a bundled put ends it */
     bool resumes;       /* only the bundle was missing */
-    int nsteps, nparts, nnumbers;
-    vp__pace pace;        /* of iterations in the bundle that gathers them */
-    vp__bundle_form form; /* what it gathers */
-    int nleaves;                  /* that the value reads */
-    int8_t leaf[VP__TRACK_PARTS]; /* the parts, in their order */
-    /* The recipe's leaves: these, and between them the numbers, as ~place. */
-    int8_t source[VP__PACE_LEAVES];
+    int nsteps, nparts, nnumbers, nputs;
+    int since; /* the step after the last put: what was noted before has been issued */
     vp__track_number number[VP__PACE_NUMBERS];
-    /* While it records: the leaf of each part, and the handle of each result not used yet. */
-    const vp__expr *leaf_of[VP__TRACK_PARTS];
+    vp__track_put_at put[VP__TRACK_PUTS];
+    /* While it records: the put that comes again at the end of an iteration; the leaf of each
+     * part, the first of them since the last put, and the handle of each result not used yet. */
+    const char *ends_where;
+    uint64_t ends_array;
+    int parts_before;
+    const vp__expr *leaf_of[VP__PINS];
     uint64_t given[VP__TRACK_STEPS];
     vp__track_step step[VP__TRACK_STEPS];
-    vp__track_part part[VP__TRACK_PARTS];
+    vp__track_part part[VP__PINS]; /* that are read */
 } vp__track;
 
 extern _Thread_local vp__track *vp__track_mine __attribute__((tls_model("initial-exec")));
@@ -124,6 +139,8 @@ static inline vp__track *vp__track_of_thread(void) {
 void vp__track_leave(vp__track *t);
 /* Forgets it; nothing is noted. */
 void vp__track_forget(vp__track *t);
+/* Forgets its puts, and lets go what they hold. */
+void vp__track_drop_puts(vp__track *t);
 
 /* At the head of a call that no track has a step for. */
 #define VP__CALL                                                                         \
@@ -163,7 +180,8 @@ void vp__track_note_put(vp__track *t, const char *where, vp_array a, const vp_in
                         const vp__layout *whole, const vp__target *target, vp_operand x,
                         const vp__expr *value);
 /* The end of a put that took the long way: if a bundle gathered it, a track may begin. */
-void vp__track_end_put(vp__core *core, const vp__target *target);
+void vp__track_end_put(vp__core *core, const char *where, vp_array a,
+                       const vp__target *target);
 
 /* The calling thread's track, if it records. */
 static inline vp__track *vp__track_recording(void) {

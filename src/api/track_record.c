@@ -17,7 +17,7 @@ static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
 
 static void leave(void *track) {
     vp__track *t = track;
-    if (t->form.recipe) vp__recipe_release(t->form.recipe);
+    vp__track_drop_puts(t);
     free(t); /* the records are its thread's, and go with that */
     vp__track_mine = NULL;
 }
@@ -34,13 +34,18 @@ static vp__track *own_track(void) {
     return vp__track_mine = t;
 }
 
-static void stop(vp__track *t) { t->records = false; }
+/* What is recorded becomes no track. */
+static void stop(vp__track *t) {
+    t->records = false;
+    vp__track_drop_puts(t);
+}
 
 static vp__track_step *add_step(vp__track *t, vp__track_what what, const char *where) {
     if (t->nsteps == VP__TRACK_STEPS) {
         stop(t);
         return NULL;
     }
+    t->given[t->nsteps] = 0;
     vp__track_step *s = &t->step[t->nsteps++];
     memset(s, 0, sizeof *s);
     s->what = (uint8_t)what;
@@ -74,8 +79,11 @@ static vp__track_part *add_part(vp__track *t, uint64_t array, const vp__expr *le
 static void add_number(vp__track *t, vp__track_arg *a, const vp__expr *built) {
     if (t->nnumbers == VP__PACE_NUMBERS) return;
     a->from = t->nnumbers++;
-    t->number[a->from] = (vp__track_number){
-        .kind = (uint8_t)a->kind, .term = -1, .bits = a->bits, .built = built};
+    t->number[a->from] = (vp__track_number){.kind = (uint8_t)a->kind,
+                                            .put = (int8_t)t->nputs,
+                                            .term = -1,
+                                            .bits = a->bits,
+                                            .built = built};
 }
 
 /* An argument of a step; `built` is what it became. */
@@ -211,7 +219,7 @@ typedef struct {
  * have rules of their own (build.c): those stay as they are. */
 static void find_number(vp__track *t, const vp__expr *e, int term) {
     vp__track_number *n = t->number, *end = n + t->nnumbers;
-    while (n < end && n->built != e) n++;
+    while (n < end && (n->built != e || n->put != t->nputs)) n++;
     const int cls = vp__dtype[e->dtype].cls;
     if (n == end || (cls != VP__CLASS_F && cls != VP__CLASS_C)) return;
     n->term = term;
@@ -229,21 +237,22 @@ static void list_leaves(tree *l, const vp__expr *e) {
     l->terms++;
 }
 
-/* Finds out which part each leaf of the value is; false if there is anything else. */
-static bool match_leaves(vp__track *t, const vp__expr *value) {
+/* Finds out which part each leaf of the value is; false if there is anything else than what was
+ * noted since the last put. */
+static bool match_leaves(vp__track *t, vp__track_put_at *put, const vp__expr *value) {
     tree list = {.track = t};
     list_leaves(&list, value);
-    const vp__expr *const *leaf = list.leaf;
-    t->nleaves = list.n;
-    if (t->nleaves != t->nparts || t->nleaves == 0) return false;
-    for (int i = 0; i < t->nleaves; i++) {
-        int k = 0;
-        while (k < t->nparts && t->leaf_of[k] != leaf[i]) k++;
-        if (k == t->nparts || t->part[k].storage != leaf[i]->storage ||
-            t->part[k].offset != leaf[i]->offset || t->part[k].ndim != leaf[i]->ndim)
+    put->nleaves = list.n;
+    if (list.n != t->nparts - t->parts_before || list.n == 0) return false;
+    for (int i = 0; i < list.n; i++) {
+        const vp__expr *leaf = list.leaf[i];
+        int k = t->parts_before;
+        while (k < t->nparts && t->leaf_of[k] != leaf) k++;
+        if (k == t->nparts || t->part[k].storage != leaf->storage ||
+            t->part[k].offset != leaf->offset || t->part[k].ndim != leaf->ndim)
             return false;
         t->leaf_of[k] = NULL; /* each once */
-        t->leaf[i] = (int8_t)k;
+        put->leaf[i] = (int8_t)k;
     }
     return true;
 }
@@ -254,23 +263,8 @@ static bool all_used(const vp__track *t) {
     return true;
 }
 
-void vp__track_note_put(vp__track *t, const char *where, vp_array a, const vp_index *at,
-                        const vp__layout *whole, const vp__target *target, vp_operand x,
-                        const vp__expr *value) {
-    vp__track_step *s = add_step(t, VP__TRACK_PUT, where);
-    if (!s) return;
-    s->part = (int8_t)t->nparts;
-    s->any_length = value->ndim == 0 && target->ndim > 0;
-    if (x.kind != VP__IN_EXPR || target->ndim > VP__EXPR_AXES) {
-        stop(t);
-        return;
-    }
-    add_argument(t, s, 0, x, NULL);
-    if (!t->records || !all_used(t) || !match_leaves(t, value)) {
-        stop(t);
-        return;
-    }
-    vp__track_part *p = &t->part[t->nparts];
+static void note_target(vp__track *t, vp__track_part *p, vp_array a, const vp_index *at,
+                        const vp__layout *whole, const vp__target *target) {
     memset(p, 0, sizeof *p);
     p->array = vp__handle_bits(a.slot, a.generation);
     p->buffer = target->buffer;
@@ -281,10 +275,32 @@ void vp__track_note_put(vp__track *t, const char *where, vp_array a, const vp_in
     memcpy(p->dims, target->dims, (size_t)p->ndim * sizeof(int64_t));
     memcpy(p->strides, target->strides, (size_t)p->ndim * sizeof(int64_t));
     add_items(t, p, at, whole->dims, whole->strides);
+}
+
+void vp__track_note_put(vp__track *t, const char *where, vp_array a, const vp_index *at,
+                        const vp__layout *whole, const vp__target *target, vp_operand x,
+                        const vp__expr *value) {
+    vp__track_step *s = add_step(t, VP__TRACK_PUT, where);
+    if (!s) return;
+    if (t->nputs == VP__TRACK_PUTS || x.kind != VP__IN_EXPR ||
+        target->ndim > VP__EXPR_AXES) {
+        stop(t);
+        return;
+    }
+    s->part = (int8_t)t->nputs;
+    s->any_length = value->ndim == 0 && target->ndim > 0;
+    vp__track_put_at *put = &t->put[t->nputs];
+    add_argument(t, s, 0, x, NULL);
+    if (!t->records || !all_used(t) || !match_leaves(t, put, value)) {
+        stop(t);
+        return;
+    }
+    note_target(t, &put->target, a, at, whole, target);
     /* Its recipe is known when a bundle has gathered it. */
-    t->form = vp__bundle_form_of(
+    put->form = vp__bundle_form_of(
         NULL, value,
         vp__shape_equal(value->ndim, value->dims, target->ndim, target->dims));
+    t->nputs++;
 }
 
 /* --- from a recording to a track -------------------------------------------------------- */
@@ -334,20 +350,23 @@ static bool is_several(void) {
 }
 
 /* Finds out which leaf of the recipe is which part or number. False if one is neither. */
-static bool match_recipe(vp__track *t, const vp__recipe *recipe) {
+static bool match_recipe(vp__track *t, vp__track_put_at *put, const vp__recipe *recipe) {
     const vp__segment *seg = &recipe->seg;
     int parts = 0;
     if (seg->nleaves > VP__PACE_LEAVES) return false;
-    for (int k = 0; k < t->nnumbers; k++) t->number[k].given = false;
+    for (int k = 0; k < t->nnumbers; k++)
+        if (t->number[k].put == put - t->put) t->number[k].given = false;
     for (int i = 0; i < seg->nterms; i++) {
         if (seg->term[i].kind != VP__EXPR_LEAF) continue;
-        int8_t *source = &t->source[seg->term[i].leaf];
+        int8_t *source = &put->source[seg->term[i].leaf];
         if (!(recipe->given >> i & 1)) {
-            *source = t->leaf[parts++];
+            *source = put->leaf[parts++];
             continue;
         }
         int k = 0;
-        while (k < t->nnumbers && t->number[k].term != i) k++;
+        while (k < t->nnumbers &&
+               (t->number[k].put != put - t->put || t->number[k].term != i))
+            k++;
         if (k == t->nnumbers) return false;
         t->number[k].given = true;
         *source = (int8_t)~k;
@@ -355,62 +374,146 @@ static bool match_recipe(vp__track *t, const vp__recipe *recipe) {
     return true;
 }
 
+static vp__storage *storage_of(vp__buffer *b) {
+    vp__spin_lock(&b->lock);
+    vp__storage *s = b->storage;
+    vp__spin_unlock(&b->lock);
+    return s;
+}
+
+/* Whether an array has still the storage that was noted. */
+static bool is_current(const vp__track_part *p) {
+    vp__name *n =
+        vp__name_lock((vp_array){(uint32_t)p->array, (uint32_t)(p->array >> 32)});
+    if (!n) return false;
+    const bool current = n->buffer && storage_of(n->buffer) == p->storage;
+    vp__name_unlock(n);
+    return current;
+}
+
+/* A put that took the long way may have given its array another storage, which other puts of the
+ * iteration read or write too. */
+static bool are_current(const vp__track *t) {
+    for (int i = 0; i < t->nparts; i++)
+        if (!is_current(&t->part[i])) return false;
+    for (int i = 0; i < t->nputs; i++)
+        if (!is_current(&t->put[i].target)) return false;
+    return true;
+}
+
+/* Whether the iteration reads a storage. */
+static bool is_read(const vp__track *t, const vp__storage *s) {
+    for (int i = 0; i < t->nparts; i++)
+        if (t->part[i].storage == s) return true;
+    return false;
+}
+
+/* Whether one of the first n puts has the slot for its bundles. */
+static bool has_slot(const vp__track *t, int n, int slot) {
+    for (int i = 0; i < n; i++)
+        if (t->put[i].pace.slot == slot) return true;
+    return false;
+}
+_Static_assert((int)VP__TRACK_PUTS <= (int)VP__OPEN, "each has a slot of its own");
+
 /* The iteration that was recorded is the track. */
-static bool begin_track(vp__track *t, vp__storage *storage) {
-    if (t->nsteps < 2 || t->step[t->nsteps - 1].what != VP__TRACK_PUT) return false;
+static void begin_track(vp__track *t) {
+    /* Puts that share arrays are not gathered (issue/bundle.c), as a rule. Where it matters that
+     * they do not, nothing relies on that. */
+    bool ahead = true;
     for (int i = 0; i < t->nparts; i++) measure(&t->part[i]);
-    vp__track_part *p = &t->part[t->nparts];
-    p->storage = storage;
-    measure(p);
-    if (t->step[t->nsteps - 1].any_length) p->from = p->to; /* each is another */
-    return reserve_records(t);
-}
-
-static void begin_recording(vp__track *t) {
-    t->records = true;
-    t->nsteps = t->nparts = t->nnumbers = 0;
-}
-
-/* Whether the put has ended the recording, or the resuming, of an iteration that can be
- * followed from now on. */
-static bool is_track(vp__track *t, const vp__target *target) {
-    vp__spin_lock(&target->buffer->lock);
-    vp__storage *storage = target->buffer->storage;
-    vp__spin_unlock(&target->buffer->lock);
-    const bool resumes = t->resumes;
-    t->resumes = false;
-    if (resumes) return t->part[t->nparts].storage == storage && reserve_records(t);
-    return t->records && begin_track(t, storage);
-}
-
-/* Follows it, from its first step on; true if the recipe has been taken over. */
-static bool follow(vp__core *core, vp__track *t, uint64_t bundle, vp__recipe *recipe,
-                   const vp__target *target) {
-    if (!is_track(t, target) || !match_recipe(t, recipe)) {
-        vp__track_forget(t);
-        begin_recording(t);
-        return false;
+    for (int i = 0; i < t->nputs; i++) ahead &= !is_read(t, t->put[i].target.storage);
+    for (int i = 0; i < t->nputs; i++) {
+        vp__pace *pace = &t->put[i].pace;
+        pace->ahead = ahead;
+        while (has_slot(t, i, pace->slot)) pace->slot = (pace->slot + 1) % VP__OPEN;
     }
+    for (int i = 0; i < t->nsteps; i++) {
+        if (t->step[i].what != VP__TRACK_PUT) continue;
+        vp__track_part *p = &t->put[t->step[i].part].target;
+        measure(p);
+        if (t->step[i].any_length) p->from = p->to; /* each is another */
+    }
+}
+
+/* What is issued from now on becomes a track, if it ends with the same put again. */
+static void begin_recording(vp__track *t, const char *where, vp_array a) {
+    vp__track_forget(t);
+    t->records = true;
+    t->ends_where = where;
+    t->ends_array = vp__handle_bits(a.slot, a.generation);
+}
+
+/* A put of the track has been gathered, in the long way: takes over the recipe. */
+static void note_gathered(vp__track *t, vp__track_put_at *put, const vp__issuer *issuer) {
+    put->pace.bundle = issuer->bundle;
+    if (t->records || !has_slot(t, t->nputs, issuer->bundle_slot))
+        put->pace.slot = issuer->bundle_slot;
+    put->pace.left = 0;
+    if (put->form.recipe) vp__recipe_release(put->form.recipe);
+    put->form.recipe = issuer->bundled;
+}
+
+/* Follows the track from the step after a put on. False if it cannot be followed any more. */
+static bool follow(vp__core *core, vp__track *t, int step) {
+    if (!are_current(t) || !reserve_records(t)) return false;
     t->records = false;
-    if (t->form.recipe) vp__recipe_release(t->form.recipe);
-    t->form.recipe = recipe;
-    t->pace.bundle = bundle;
-    t->pace.left = 0;
-    t->at = t->step;
+    t->since = (step + 1) % t->nsteps;
+    t->at = t->step + t->since;
     for (int k = 0; k < t->nparts; k++)
         core->pin[k] = (vp__pin){t->part[k].storage, t->part[k].buffer};
     return true;
 }
 
-void vp__track_end_put(vp__core *core, const vp__target *target) {
+/* A put that resumes the track, since only its bundle was missing. */
+static bool resume(vp__core *core, vp__track *t, const vp__target *target) {
+    vp__track_put_at *put = &t->put[t->step[t->since].part];
+    t->resumes = false;
+    note_gathered(t, put, core->issuer);
+    return put->target.buffer == target->buffer &&
+           match_recipe(t, put, put->form.recipe) && follow(core, t, t->since);
+}
+
+/* Whether a put before it writes the same array: one bundle may gather both, but each would have
+ * its own if they were followed, and wait for the other's. */
+static bool has_target(const vp__track *t, const vp__track_put_at *put) {
+    for (const vp__track_put_at *p = t->put; p < put; p++)
+        if (p->target.buffer == put->target.buffer) return true;
+    return false;
+}
+
+/* A put that was recorded. False if the recording has come to nothing. */
+static bool record_put(vp__core *core, vp__track *t, const char *where, vp_array a,
+                       const vp__target *target) {
+    vp__track_put_at *put = &t->put[t->nputs - 1];
+    put->target.storage = storage_of(target->buffer);
+    note_gathered(t, put, core->issuer);
+    if (has_target(t, put) || !match_recipe(t, put, put->form.recipe)) return false;
+    t->parts_before = t->nparts;
+    if (where != t->ends_where || vp__handle_bits(a.slot, a.generation) != t->ends_array)
+        return true; /* the iteration goes on */
+    if (t->nsteps < 2) return false;
+    begin_track(t);
+    return follow(core, t, t->nsteps - 1);
+}
+
+void vp__track_end_put(vp__core *core, const char *where, vp_array a,
+                       const vp__target *target) {
     vp__issuer *issuer = core->issuer;
     vp__recipe *recipe = issuer ? issuer->bundled : NULL; /* ours from here on */
     vp__track *t = vp__track_mine;
     if (!recipe || is_several() || vp__config_get()->without & VP__WITHOUT_REPLAY) {
         if (t) vp__track_forget(t);
-    } else if (t || (t = own_track())) {
-        if (follow(core, t, issuer->bundle, recipe, target)) recipe = NULL;
+        if (recipe) vp__recipe_release(recipe);
+    } else if (!t && !(t = own_track())) {
+        vp__recipe_release(recipe);
+    } else if (t->resumes) {
+        if (!resume(core, t, target)) begin_recording(t, where, a);
+    } else if (t->records) {
+        if (!record_put(core, t, where, a, target)) begin_recording(t, where, a);
+    } else {
+        vp__recipe_release(recipe);
+        begin_recording(t, where, a);
     }
-    if (recipe) vp__recipe_release(recipe);
     if (issuer) issuer->bundled = NULL;
 }

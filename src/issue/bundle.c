@@ -32,19 +32,83 @@ static uint64_t instructions_of(const vp__core *core) {
            atomic_load_explicit(&core->counters.inlined, memory_order_relaxed);
 }
 
-/* Counts puts of one form in a row; whether there are enough of them. */
-static bool is_loop(vp__core *core, const vp__recipe *recipe) {
-    const uint64_t now = instructions_of(core);
+/* Instructions that are no puts of loops, as far as it has issued any. */
+static uint64_t others_of(const vp__core *core) {
+    return instructions_of(core) - core->issuer->puts;
+}
+
+/* The streak of puts of a form into an array; NULL: there is none. */
+static vp__streak *find_streak(vp__issuer *issuer, uint32_t form, const vp__buffer *b) {
+    for (vp__streak *s = issuer->streak, *end = s + VP__ISSUER_LOOPS; s < end; s++)
+        if (s->form == form && s->buffer == b) return s;
+    return NULL;
+}
+
+/* A new one, in the place of the one that went on least lately. */
+static vp__streak *new_streak(vp__issuer *issuer, uint32_t form, const vp__buffer *b) {
+    vp__streak *s = issuer->streak, *oldest = s;
+    for (vp__streak *end = s + VP__ISSUER_LOOPS; s < end; s++)
+        if (issuer->turn - s->turn > issuer->turn - oldest->turn) oldest = s;
+    *oldest = (vp__streak){.form = form, .buffer = b, .length = -1, .turn = issuer->turn};
+    return oldest;
+}
+
+/* Notes what a put of a streak reads and writes. */
+static void note_arrays(vp__streak *s, const vp__storage *target, vp__expr *const *leaves,
+                        int n) {
+    int reads = 0;
+    s->target = target;
+    for (int i = 0; i < n && reads < VP__STREAK_READS;
+         i++) /* a constant has no storage */
+        if (leaves[i]->storage) s->read[reads++] = leaves[i]->storage;
+    while (reads < VP__STREAK_READS) s->read[reads++] = NULL;
+}
+
+static bool reads(const vp__streak *s, const vp__storage *target) {
+    for (int i = 0; i < VP__STREAK_READS; i++)
+        if (s->read[i] == target) return true;
+    return false;
+}
+
+/* Whether a put since the streak's last one, which then is of the same loop, writes what it
+ * reads or writes, or reads what it writes. Their bundles would wait for each other, and end
+ * with every iteration. */
+static bool is_shared(const vp__issuer *issuer, const vp__streak *s) {
+    for (const vp__streak *o = issuer->streak, *end = o + VP__ISSUER_LOOPS; o < end; o++)
+        if (o != s && issuer->turn - o->turn < issuer->turn - s->turn &&
+            (o->target == s->target || reads(s, o->target) || reads(o, s->target)))
+            return true;
+    return false;
+}
+
+/* Counts a put; whether there were enough of its form, with nothing between but puts of the same
+ * loop, that it may be gathered. */
+static bool is_loop(vp__core *core, const vp__recipe *recipe, vp__expr *const *leaves,
+                    const vp__destination *d) {
+    const vp__buffer *b = d->target->buffer;
     vp__issuer *issuer = core->issuer; /* it made the recipe */
-    if (recipe->form != issuer->streak_form)
-        issuer->streak = 0;
-    else if (now == issuer->streak_at)
-        issuer->streak++;
+    vp__streak *s = find_streak(issuer, recipe->form, b);
+    if (!s) s = new_streak(issuer, recipe->form, b);
+    note_arrays(s, d->storage, leaves, recipe->seg.nleaves);
+    const bool shared = is_shared(issuer, s);
+    const uint64_t others = others_of(core);
+    if (others == s->others || s->length < 0)
+        s->length++;
     else /* what comes between now and then does not end a long loop */
-        issuer->streak /= 4;
-    issuer->streak_form = recipe->form;
-    issuer->streak_at = now + 1; /* if it runs at once or becomes a node of its own */
-    return issuer->streak >= vp__tuning.bundle_after;
+        s->length /= 4;
+    s->others = others;
+    s->turn = ++issuer->turn;
+    issuer->puts++; /* if it runs at once or becomes a node of its own */
+    return s->length >= vp__tuning.bundle_after && !shared;
+}
+
+/* Whether a streak goes on with this put, which bundles may gather. */
+static bool goes_on(const vp__core *core, uint32_t form, const vp__buffer *b) {
+    vp__issuer *issuer = core->issuer;
+    vp__streak *s = find_streak(issuer, form, b);
+    if (!s || s->others != others_of(core) || is_shared(issuer, s)) return false;
+    s->turn = ++issuer->turn;
+    return true;
 }
 
 /* What cannot be put into no elements at all shows elsewhere (put.c): not in a bundle. */
@@ -289,6 +353,7 @@ static vp__node *open_bundle(vp__core *core, const vp__bundle_form *form,
     vp__recipe_retain(form->recipe);
     vp__storage_retain(s);
     vp__node_enter(core, n);
+    core->issuer->puts++;
     if (opened) return n;
     /* What is going to signal it must find it: it goes through the net with nothing to do. */
     vp__open_submit(core, n);
@@ -315,53 +380,79 @@ static void push_and_keep_pace(vp__core *core, vp__node *n) {
 }
 
 /* Adds a put, whose accesses are the bundle's already; the bundle is nobody's meanwhile. */
-static void gather(vp__core *core, vp__node *n, const vp__bundle_leaf *leaves,
+static void gather(vp__core *core, int slot, vp__node *n, const vp__bundle_leaf *leaves,
                    const int64_t *reads, float cost, const vp__target *t,
                    uint64_t sequence) {
     add_iteration(n, leaves, reads, cost, t, sequence);
     vp__count(&core->counters.bundled, 1);
-    core->issuer->streak_at = instructions_of(core);
     if (is_full(n))
         push_and_keep_pace(core, n);
     else
-        vp__open_leave(core, n);
+        vp__open_leave(core, slot, n);
 }
 
 /* Tells api/track.h which bundle is about to gather the put, and with which recipe: that is
  * held, since the bundle may have run and gone before anybody asks. */
-static void note_bundle(vp__issuer *issuer, const vp__node *n) {
+static void note_bundle(vp__issuer *issuer, int slot, const vp__node *n) {
     vp__recipe *recipe = ((const vp__bundle *)n->payload)->recipe;
     issuer->bundle = n->id;
+    issuer->bundle_slot = slot;
     vp__recipe_retain(recipe);
     if (issuer->bundled) vp__recipe_release(issuer->bundled);
     issuer->bundled = recipe;
 }
 
+/* The slot whose bundle gathers a form for an array, or one for a new bundle: the first free
+ * one, or the next in turn. */
+static int find_slot(vp__core *core, uint32_t form, const vp__buffer *b) {
+    vp__issuer *issuer = core->issuer;
+    int free = -1;
+    for (int slot = VP__OPEN - 1; slot >= 0; slot--) {
+        if (!vp__open_is_there(core, slot))
+            free = slot;
+        else if (issuer->gathers[slot].form == form && issuer->gathers[slot].buffer == b)
+            return slot;
+    }
+    if (free >= 0) return free;
+    return issuer->last_slot = (issuer->last_slot + 1) % VP__OPEN;
+}
+
+/* Adds a put to a bundle that is in the caller's hand. True, and *sequence, or it is for the
+ * net to have. */
+static bool join_open(vp__node *n, vp__recipe *recipe, const vp__bundle_leaf *list,
+                      int64_t *reads, const vp__destination *d, uint64_t *sequence) {
+    return is_like(n, recipe, d->target, d->storage, d->fits) &&
+           add_reads(n, list, reads, NULL) &&
+           extend_write(n, d->target, &d->region, sequence);
+}
+
 bool vp__bundle_put(vp__recipe *recipe, vp__expr *const *leaves, const vp__expr *value,
                     const vp__destination *d) {
     const vp__target *t = d->target;
-    vp__storage *s = d->storage;
     vp__core *core = vp__core_self();
-    if (!is_loop(core, recipe) || !is_wanted(recipe, value, t)) return false;
+    vp__issuer *issuer = core->issuer;
+    if (!is_loop(core, recipe, leaves, d) || !is_wanted(recipe, value, t)) return false;
     vp__bundle_leaf list[VP__SEGMENT_LEAVES];
     list_leaves(list, leaves, recipe->seg.nleaves);
-    vp__node *n = vp__open_grab(core);
+    const int slot = find_slot(core, recipe->form, t->buffer);
+    vp__node *n = vp__open_grab(core, slot);
     uint64_t sequence = 0;
     int64_t reads[VP__SEGMENT_LEAVES];
-    if (n && !(is_like(n, recipe, t, s, d->fits) && add_reads(n, list, reads, NULL) &&
-               extend_write(n, t, &d->region, &sequence))) {
+    if (n && !join_open(n, recipe, list, reads, d, &sequence)) {
         push_and_keep_pace(core, n);
         n = NULL;
     }
     if (!n) {
         vp__admit(BLOCK);
         const vp__bundle_form form = vp__bundle_form_of(recipe, value, d->fits);
-        n = open_bundle(core, &form, list, t, s, &d->region, reads);
+        n = open_bundle(core, &form, list, t, d->storage, &d->region, reads);
         if (!n) return false;
         sequence = n->write_sequence;
+        issuer->gathers[slot] = (vp__gathers){value->where, recipe->form, t->buffer};
     }
-    note_bundle(core->issuer, n);
-    gather(core, n, list, reads, value->cost, t, sequence);
+    issuer->puts--; /* it is no instruction of its own */
+    note_bundle(issuer, slot, n);
+    gather(core, slot, n, list, reads, value->cost, t, sequence);
     return true;
 }
 
@@ -375,7 +466,7 @@ static bool is_next(vp__core *core, const vp__node *n, const vp__target *t,
     const bool fits =
         !value->late && vp__shape_equal(value->ndim, value->dims, t->ndim, t->dims);
     if (b->ndim != t->ndim || b->fits != fits || is_empty(t) ||
-        instructions_of(core) != core->issuer->streak_at || !vp__recipe_lasts(recipe) ||
+        !goes_on(core, recipe->form, t->buffer) || !vp__recipe_lasts(recipe) ||
         !vp__recipe_is_for(recipe, value, fits ? t->strides : NULL, leaves))
         return false;
     vp__spin_lock(&t->buffer->lock);
@@ -387,11 +478,20 @@ static bool is_next(vp__core *core, const vp__node *n, const vp__target *t,
     return plain;
 }
 
+/* The slot whose bundle gathers what the line puts into an array; < 0: none. */
+static int slot_of_line(vp__core *core, const char *where, const vp__buffer *b) {
+    const vp__issuer *issuer = core->issuer;
+    for (int slot = 0; slot < VP__OPEN; slot++)
+        if (vp__open_is_there(core, slot) && issuer->gathers[slot].where == where &&
+            issuer->gathers[slot].buffer == b)
+            return slot;
+    return -1;
+}
+
 bool vp__bundle_next(const vp__target *t, vp__expr *value) {
     vp__core *core = vp__core_self();
-    /* relaxed: a look; others may only have taken it. */
-    if (!atomic_load_explicit(&core->open, memory_order_relaxed)) return false;
-    vp__node *n = vp__open_grab(core);
+    const int slot = slot_of_line(core, value->where, t->buffer);
+    vp__node *n = slot < 0 ? NULL : vp__open_grab(core, slot);
     if (!n) return false;
     vp__bundle *b = n->payload;
     vp__expr *leaves[VP__SEGMENT_LEAVES];
@@ -405,12 +505,12 @@ bool vp__bundle_next(const vp__target *t, vp__expr *value) {
                                                 vp__dtype[t->dtype].size);
         if (extend_write(n, t, &region, &sequence)) {
             b->recipe->uses++;
-            note_bundle(core->issuer, n);
-            gather(core, n, list, reads, value->cost, t, sequence);
+            note_bundle(core->issuer, slot, n);
+            gather(core, slot, n, list, reads, value->cost, t, sequence);
             return true;
         }
     }
-    vp__open_leave(core, n);
+    vp__open_leave(core, slot, n);
     return false;
 }
 
@@ -488,7 +588,7 @@ static bool join(vp__node *n, vp__pace *p, const vp__bundle_leaf *leaves,
     const vp__bundle *b = n->payload;
     if (n->id != p->bundle || !vp__recipe_lasts(b->recipe)) return false;
     if (!find_inputs(n, p, leaves)) return false;
-    bool paced = true;
+    bool paced = p->ahead;
     for (int i = 0; i < b->nleaves; i++)
         if (leaves[i].storage) paced &= keeps_pace(p, i, &leaves[i].region);
     if (!paced) p->left = 0;
@@ -507,12 +607,12 @@ static void entered(vp__core *core) {
 bool vp__bundle_follow(vp__core *core, vp__pace *p, const vp__bundle_form *form,
                        const vp__bundle_leaf *leaves, const vp__target *t,
                        const vp__region *written) {
-    vp__node *n = vp__open_grab(core);
+    vp__node *n = vp__open_grab(core, p->slot);
     if (!n) return false;
     uint64_t sequence;
     if (!join(n, p, leaves, written, &sequence)) {
         p->left = 0;
-        vp__open_leave(core, n);
+        vp__open_leave(core, p->slot, n);
         return false;
     }
     entered(core);
@@ -522,7 +622,7 @@ bool vp__bundle_follow(vp__core *core, vp__pace *p, const vp__bundle_form *form,
     int64_t reads[VP__SEGMENT_LEAVES];
     for (int i = 0; i < b->nleaves; i++)
         reads[i] = vp__read_at(p->input[i], leaves[i].offset);
-    gather(core, n, leaves, reads, form->cost, t, sequence);
+    gather(core, p->slot, n, leaves, reads, form->cost, t, sequence);
     return true;
 }
 
@@ -530,7 +630,7 @@ bool vp__bundle_follow_anew(vp__core *core, vp__pace *p, const vp__bundle_form *
                             const vp__bundle_leaf *leaves, const vp__target *t,
                             vp__storage *s, const vp__region *written) {
     if (!vp__recipe_lasts(form->recipe) || !is_short(form->cost, form->key)) return false;
-    vp__open_end(core);
+    vp__open_push(core, p->slot);
     vp__admit(BLOCK);
     int64_t reads[VP__SEGMENT_LEAVES];
     vp__node *n = NULL;
@@ -545,6 +645,8 @@ bool vp__bundle_follow_anew(vp__core *core, vp__pace *p, const vp__bundle_form *
     form->recipe->uses++;
     p->bundle = n->id;
     p->left = 0;
-    gather(core, n, leaves, reads, form->cost, t, n->write_sequence);
+    core->issuer->gathers[p->slot] =
+        (vp__gathers){form->where, form->recipe->form, t->buffer};
+    gather(core, p->slot, n, leaves, reads, form->cost, t, n->write_sequence);
     return true;
 }

@@ -46,8 +46,8 @@ typedef struct {
 bool vp__bundle_put(vp__recipe *recipe, vp__expr *const *leaves, const vp__expr *value,
                     const vp__destination *d);
 
-/* The short way for the next put of a loop: into the thread's open bundle, if it is one like
- * those before it. False, and nothing done, where there is anything to decide. The value stays
+/* The short way for the next put of a loop: into the thread's open bundle of its line, if it is
+ * one like those before it. False, and nothing done, where there is anything to decide. The value stays
  * the caller's. */
 bool vp__bundle_next(const vp__target *t, vp__expr *value);
 
@@ -58,7 +58,9 @@ enum { VP__PACE_NUMBERS = 4, VP__PACE_LEAVES = VP__PINS + VP__PACE_NUMBERS };
  * are entered in the logs already, if they keep pace. */
 typedef struct {
     uint64_t bundle; /* what the iterations are gathered in */
+    int slot;        /* where that is open */
     int left;
+    bool ahead; /* nothing that the loop writes is read in it: it may be entered ahead */
     uint8_t input[VP__PACE_LEAVES]; /* of the bundle, that each leaf reads */
     int64_t lo[VP__PACE_LEAVES], hi[VP__PACE_LEAVES]; /* of the last iteration */
     int64_t lo_step[VP__PACE_LEAVES], hi_step[VP__PACE_LEAVES]; /* since the one before */

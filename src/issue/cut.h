@@ -13,7 +13,8 @@
 #include "jit/kernel.h"
 
 typedef struct {
-    uint8_t kind; /* vp__expr_kind: LEAF, CONST, OP, REDUCE, COUNT; LEAF if given at a run */
+    uint8_t
+        kind; /* vp__expr_kind: LEAF, CONST, OP, REDUCE, COUNT; LEAF if given at a run */
     uint8_t op, type, result, nargs;
     bool keepdims;
     int8_t ndim;

@@ -232,13 +232,13 @@ static uint64_t give(const vp__recipe *r, uint64_t others) {
 }
 
 /* A few facts about the form, and so many different loop bodies find places of their own. */
-static vp__recipe **slot_of(vp__issuer *issuer, const vp__expr *root) {
+static int place_of(const vp__expr *root) {
     const vp__expr *inner = root->nargs ? root->arg[0] : root;
     uint64_t h = (uint64_t)root->count << 32 | (uint64_t)inner->count;
     h ^=
         (uint64_t)root->op << 8 | (uint64_t)inner->op << 16 | (uint64_t)root->terms << 24;
     h = (h ^ root->axes ^ (uint64_t)root->leaves << 40) * 0x9e3779b97f4a7c15u;
-    return &issuer->recipe[(h >> 58) % VP__ISSUER_RECIPES];
+    return (int)((h >> 58) % VP__ISSUER_RECIPES);
 }
 
 static int64_t bytes_of(const vp__recipe *r) {
@@ -259,11 +259,19 @@ vp__recipe *vp__recipe_of(vp__core *core, vp__expr *root, const int64_t *target,
                           vp__expr **leaves) {
     vp__issuer *issuer = vp__issuer_of(core);
     if (!issuer) return NULL;
-    vp__recipe **slot = slot_of(issuer, root), *r = *slot;
+    /* Either of two, so that a body whose recipes meet in one place keeps both. */
+    const int place = place_of(root);
+    vp__recipe **slot = &issuer->recipe[place], *r = *slot;
     int repeats = 1, most = issuer->recipe_uses;
     uint32_t form = 0;
     uint64_t others, given = 0;
-    if (r && is_like(r, root, target, leaves, &others)) {
+    bool like = r && is_like(r, root, target, leaves, &others);
+    if (r && !like) {
+        vp__recipe **other = &issuer->recipe[place ^ 1];
+        like = *other && is_like(*other, root, target, leaves, &others);
+        if (like || !*other || (*other)->made < r->made) r = *(slot = other);
+    }
+    if (like) {
         if (!others && vp__recipe_lasts(r)) {
             r->uses++;
             return r;
@@ -276,6 +284,7 @@ vp__recipe *vp__recipe_of(vp__core *core, vp__expr *root, const int64_t *target,
     r = make_for(root, given, target, repeats, leaves);
     if (!r) return NULL;
     r->form = form ? form : ++issuer->forms;
+    r->made = ++issuer->recipes;
     r->most = (uint16_t)most;
     keep(slot, r);
     return r;

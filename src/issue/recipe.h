@@ -19,6 +19,7 @@ typedef struct vp__recipe {
     uint16_t uses;        /* counted by the core that keeps it, and by nobody else; */
     uint16_t most;        /* so many, and it is made anew */
     uint32_t form;        /* what its core calls recipes of this form */
+    uint32_t made;        /* how many its core had made by then */
     int16_t target_ndim;  /* -1: the value goes to memory of its own */
     size_t bytes;         /* of this block */
     uint64_t given;       /* terms that are constants which each run brings with it */

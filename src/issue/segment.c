@@ -222,7 +222,8 @@ static vp__node *node_new(const char *name, int key, const char *where, int leav
 
 vp__node *vp__segment_node_of(vp__expr *e, vp__recipe *recipe, vp__expr **leaves,
                               int target_ndim) {
-    vp__recipe *closed = NULL; /* nothing that a node reads is a constant of the caller's */
+    vp__recipe *closed =
+        NULL; /* nothing that a node reads is a constant of the caller's */
     if (recipe && recipe->given) {
         recipe = closed = vp__recipe_closed(recipe, e, leaves);
         if (!recipe) return NULL;

@@ -5,7 +5,8 @@ static void tell_leaves(uint64_t id, const char *name, vp__expr *const *leaves, 
                         const vp__storage *result) {
     vp__trace_write(VP__TR_ISSUED, id, name, 0);
     for (int i = 0; i < count; i++) /* a constant is NULL, or itself */
-        if (leaves[i] && leaves[i]->kind == VP__EXPR_LEAF) vp__tell_access(VP__TR_READ, id, leaves[i]->storage);
+        if (leaves[i] && leaves[i]->kind == VP__EXPR_LEAF)
+            vp__tell_access(VP__TR_READ, id, leaves[i]->storage);
     vp__tell_access(VP__TR_WRITE, id, result);
 }
 

@@ -41,6 +41,8 @@ typedef struct {
 } vp__pin;
 enum { VP__PINS = 8 };
 
+enum { VP__OPEN = 4 }; /* nodes that a thread goes on adding to at a time */
+
 struct vp__core {
     /* What others look at. */
     int index;
@@ -75,8 +77,8 @@ struct vp__core {
     vp__node *ready; /* found ready while delivering, oldest first */
     vp__node **ready_end;
     uint32_t random; /* where to look for work first */
-    /* A node that its thread goes on adding to; whoever exchanges it for NULL has it. */
-    _Atomic(vp__node *) open;
+    /* Nodes that its thread goes on adding to; whoever exchanges one for NULL has it. */
+    _Atomic(vp__node *) open[VP__OPEN];
     struct vp__issuer *issuer; /* what its thread said so far; made by issue/issuer.c */
     vp__counters counters;
     /* What its thread waits for, and what it is going to read when that has happened: here

@@ -124,15 +124,16 @@ void vp__open_submit(vp__core *core, vp__node *n) {
     vp__open_release(core, n);
 }
 
-void vp__open_push(vp__core *core) {
-    vp__node *n = vp__open_grab(core);
+void vp__open_push(vp__core *core, int slot) {
+    vp__node *n = vp__open_grab(core, slot);
     if (n) vp__open_submit(core, n);
 }
 
-void vp__open_leave(vp__core *core, vp__node *n) {
+void vp__open_leave(vp__core *core, int slot, vp__node *n) {
     /* There may be another: what ran meanwhile may have called a `release` of the user's that
      * issues, and a worker may have given one back. release: whoever takes the node sees what
      * was added; acquire: as in vp__open_grab. */
-    vp__node *other = atomic_exchange_explicit(&core->open, n, memory_order_acq_rel);
+    vp__node *other =
+        atomic_exchange_explicit(&core->open[slot], n, memory_order_acq_rel);
     if (other) vp__open_submit(core, other);
 }

@@ -24,13 +24,14 @@ void vp__node_enter(vp__core *core, vp__node *n);
 void vp__open_submit(vp__core *core, vp__node *n);
 
 /* Gives a core's open node to the net. The core is the caller's. */
-void vp__open_push(vp__core *core);
+void vp__open_push(vp__core *core, int slot);
+/* Gives all of them. */
 static inline void vp__open_end(vp__core *core) {
-    /* relaxed: a look; others may only have taken it. */
-    if (atomic_load_explicit(&core->open, memory_order_relaxed)) vp__open_push(core);
+    for (int slot = 0; slot < VP__OPEN; slot++)
+        if (vp__open_is_there(core, slot)) vp__open_push(core, slot);
 }
 
 /* Leaves a node that is in the caller's hand open, to grow. */
-void vp__open_leave(vp__core *core, vp__node *n);
+void vp__open_leave(vp__core *core, int slot, vp__node *n);
 
 #endif

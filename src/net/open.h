@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Open nodes: a node that is in the logs of what it reads and writes, but to which the thread
- * that issued it goes on adding (issue/bundle.h). It hangs in the core's record, where any
+ * that issued it goes on adding (issue/bundle.h). It hangs in a slot of the core's record, where any
  * thread with nothing else to do may take it as it is; the issuer itself gives it to the net
  * when it holds enough work, or when it issues something else as a node (entry.h).
  */
@@ -10,10 +10,15 @@
 
 #include "net/node.h"
 
-/* Takes the core's open node into the caller's hand; NULL if there is none. */
-static inline vp__node *vp__open_grab(vp__core *core) {
+/* Takes the core's open node of one slot into the caller's hand; NULL if there is none. */
+static inline vp__node *vp__open_grab(vp__core *core, int slot) {
     /* acquire: whoever had it last has added to it. */
-    return atomic_exchange_explicit(&core->open, NULL, memory_order_acquire);
+    return atomic_exchange_explicit(&core->open[slot], NULL, memory_order_acquire);
+}
+
+/* Whether there is one: a look, relaxed, since others may take it at any time. */
+static inline bool vp__open_is_there(vp__core *core, int slot) {
+    return atomic_load_explicit(&core->open[slot], memory_order_relaxed);
 }
 
 /* Takes some core's open node for the caller, who runs it, or, when *waits, lets it go: what it

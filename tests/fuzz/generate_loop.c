@@ -14,8 +14,8 @@ enum { SOURCES = 3 };
 
 typedef struct {
     fuzz_gen *g;
-    int times, around; /* iterations; of the loop around it, 0: none */
-    int target;
+    int times, around;  /* iterations; of the loop around it, 0: none */
+    int target, second; /* of another put, often the same */
     int source[SOURCES], sources;
     bool safe;      /* nothing fails */
     bool scalar;    /* iterations have one value each, else a row of them */
@@ -433,9 +433,11 @@ static void add_body(loop *l, int known, const int *other) {
         g->p->at[i].when.unless = true;
     }
     add_between(l);
-    if (!fuzz_chance(&g->r, branches ? 50 : 15)) return;
+    if (!fuzz_chance(&g->r, branches ? 50 : 35)) return;
     const int second = g->p->count;
-    add_put(l, add_value(l, -1, other));
+    loop also = *l;
+    also.target = l->second;
+    add_put(&also, add_value(l, -1, other));
     for (int i = second; branches && i < g->p->count; i++)
         g->p->at[i].when = l->sometimes;
 }
@@ -463,6 +465,9 @@ static void add_loop(loop *l) {
         const fuzz_shape row = {.ndim = 1, .dims = {l->length}};
         known = fuzz_make(g, FUZZ_ARRAY, l->dtype, &row);
     }
+    const fuzz_shape shape = fuzz_shape_of(&g->v[l->target]);
+    l->second =
+        fuzz_chance(&g->r, 60) ? fuzz_make(g, FUZZ_ARRAY, l->dtype, &shape) : l->target;
     if (l->around) add_for(l, l->around);
     add_for(l, l->times);
     add_body(l, known, other);
