@@ -81,6 +81,26 @@ VP_TEST(a_write_on_the_host_is_seen_on_the_device) {
     end_check(d);
 }
 
+/* The same where the host writes at once. */
+VP_TEST(a_write_at_once_is_seen_on_the_device) {
+    vp__device *d = everything_on_device();
+    vp_array x = vp__test_counting(N), y = vp_let(vp_add(x, 0.5));
+    VP_CHECK_OK(vp_sync());
+    for (int i = 0; i < 20; i++) {
+        vp__tuning.inline_ns = 2000;
+        const uint64_t before = VP_STAT(inlined);
+        vp_put(x, vp_at(i), -1.0);
+        VP_CHECK_EQ(VP_STAT(inlined), before + 1);
+        vp__tuning.inline_ns = 0;
+        vp_set(y, vp_add(x, 0.5));
+        double *expected = line(1, 0.5);
+        for (int k = 0; k <= i; k++) expected[k] = -0.5;
+        VP_CHECK_ARRAY(y, expected, N);
+    }
+    vp_drop(x), vp_drop(y);
+    end_check(d);
+}
+
 VP_TEST(a_write_into_what_the_device_made) {
     vp__device *d = everything_on_device();
     vp_array x = vp__test_counting(N);

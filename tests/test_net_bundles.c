@@ -253,6 +253,7 @@ VP_TEST(a_loop_that_reads_its_target) {
     }
     VP_CHECK_EQ(got[0], a[0]);
     VP_CHECK_EQ(got[1], a[1]);
+    VP_CHECK_EQ(VP_STAT(bundled), 0);
 }
 
 /* Iterations that read what they themselves overwrite: gathered, each would wait for itself. */
@@ -267,6 +268,7 @@ VP_TEST(a_loop_that_updates_its_target) {
         for (int64_t i = 0; i < ROWS; i++)
             vp_put(r, vp_at(i), vp_sum(vp_add(vp_get(r, vp_range(i, i + 1)), 1.0)));
     VP_CHECK_ARRAY(r, expected, ROWS);
+    VP_CHECK_EQ(VP_STAT(bundled), 0);
 }
 
 static vp_array other_source, other_target;

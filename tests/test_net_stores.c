@@ -6,11 +6,13 @@
  * same per step however many steps are pending.
  */
 #define _GNU_SOURCE
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "net/tuning.h"
 #include "tests/net_support.h"
 
 enum { LARGE = 40000 }; /* elements of an array too large to be copied for a write */
@@ -224,6 +226,7 @@ static void walk_once(vp_shape_t shape, void (*write)(void *, int), bool backwar
 
 static void check_walk(vp_shape_t shape, void (*write)(void *, int), bool backward) {
     vp__test_threads(2);
+    vp__tuning.bundle_after = INT_MAX; /* each is an access of its own */
     for (int round = 0; round < 2; round++) walk_once(shape, write, backward, round);
 }
 

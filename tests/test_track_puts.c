@@ -275,6 +275,28 @@ VP_TEST(numbers_of_two_puts) {
     VP_CHECK_GE(VP_STAT(replayed), 4 * ROWS);
 }
 
+/* A selection that no track can have, after puts that one could have. */
+VP_TEST(a_put_that_is_not_followed) {
+    vp__test_threads(2);
+    vp_array m = matrix(), r = zeros(), q = zeros();
+    vp_array wide = vp_let(vp_zeros(VP_F64, vp_shape(ROWS, 3)));
+    VP_CHECK_OK(vp_sync());
+    for (int turn = 0; turn < 4; turn++)
+        for (int64_t i = 0; i < ROWS; i++) {
+            put_sum(r, m, i);
+            put_least(q, m, i);
+            vp_put(wide, vp_at(i, VP_ELLIPSIS), vp_max(vp_get(m, i)));
+        }
+    check_sums(r);
+    check_least(q);
+    VP_CHECK_VALUES(vp_get(wide, ROWS - 1), element(ROWS - 1, COLUMNS - 1),
+                    element(ROWS - 1, COLUMNS - 1), element(ROWS - 1, COLUMNS - 1));
+    /* Loops of other forms: recipes that were given back twice are in use by then. */
+    for (int n = 1; n < 60; n++)
+        VP_CHECK_VALUES(vp_sum(vp_get(m, 0, vp_until(1 + n % COLUMNS))),
+                        (double)(n % COLUMNS * (n % COLUMNS + 1)) / 2);
+}
+
 /* A put that is there only now and then. */
 VP_TEST(a_put_now_and_then) {
     vp__test_threads(2);

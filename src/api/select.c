@@ -481,7 +481,11 @@ static vp__error *put_by_arrays(const char *where, vp__buffer *buffer, vp_dtype 
     vp__target t = {
         buffer,           dtype, s.layout.ndim, s.layout.offset, s.layout.dims,
         s.layout.strides, whole};
-    if (!scatters) return vp__put(&t, value, where);
+    if (!scatters) {
+        error = vp__put(&t, value, where);
+        vp__track_pass_put(vp__core_self());
+        return error;
+    }
     vp__expr *in[1 + VP__FANCY_ITEMS];
     int count = s.p.count;
     memcpy(in, s.item, (size_t)count * sizeof in[0]);

@@ -70,8 +70,10 @@ static void build_noted(vp__track *t) {
 }
 
 void vp__track_drop_puts(vp__track *t) {
-    for (int i = 0; i < t->nputs; i++)
+    for (int i = 0; i < t->nputs; i++) {
         if (t->put[i].form.recipe) vp__recipe_release(t->put[i].form.recipe);
+        t->put[i].form.recipe = NULL;
+    }
     t->nputs = 0;
 }
 

@@ -183,6 +183,9 @@ void vp__track_note_put(vp__track *t, const char *where, vp_array a, const vp_in
 void vp__track_end_put(vp__core *core, const char *where, vp_array a,
                        const vp__target *target);
 
+/* The end of a put by index arrays, which no track has; but a bundle may have gathered it. */
+void vp__track_pass_put(const vp__core *core);
+
 /* The calling thread's track, if it records. */
 static inline vp__track *vp__track_recording(void) {
     vp__track *t = vp__track_mine;

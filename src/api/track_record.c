@@ -296,6 +296,7 @@ void vp__track_note_put(vp__track *t, const char *where, vp_array a, const vp_in
         return;
     }
     note_target(t, &put->target, a, at, whole, target);
+    if (!t->records) return; /* its selection is none that can be followed */
     /* Its recipe is known when a bundle has gathered it. */
     put->form = vp__bundle_form_of(
         NULL, value,
@@ -495,6 +496,13 @@ static bool record_put(vp__core *core, vp__track *t, const char *where, vp_array
     if (t->nsteps < 2) return false;
     begin_track(t);
     return follow(core, t, t->nsteps - 1);
+}
+
+void vp__track_pass_put(const vp__core *core) {
+    vp__issuer *issuer = core->issuer;
+    if (!issuer || !issuer->bundled) return;
+    vp__recipe_release(issuer->bundled);
+    issuer->bundled = NULL;
 }
 
 void vp__track_end_put(vp__core *core, const char *where, vp_array a,
