@@ -101,6 +101,21 @@ VP_TEST(numbers_among_integers) {
     VP_CHECK_ARRAY(vp_let(vp_cast(q, VP_F64)), expected, ROWS);
 }
 
+/* Of a number that meets truth values only its truth counts, however small it is. */
+VP_TEST(numbers_of_which_the_truth_counts) {
+    vp__test_threads(2);
+    vp_array m = vp_let(vp_zeros(VP_F32, vp_shape(ROWS, COLUMNS)));
+    vp_array r = zeros(VP_BOOL, ROWS);
+    for (int turn = 0; turn < 3; turn++)
+        for (int64_t i = 0; i < ROWS; i++) {
+            const double number = turn < 2 ? (double)(i & 1) : 1e-60;
+            vp_put(r, vp_at(i), vp_any(vp_logical_or(vp_get(m, i), number)));
+        }
+    double expected[ROWS];
+    for (int64_t i = 0; i < ROWS; i++) expected[i] = 1;
+    VP_CHECK_ARRAY(vp_let(vp_cast(r, VP_F64)), expected, ROWS);
+}
+
 static void scale_row(vp_array to, vp_array from, int64_t i) {
     vp_put(to, vp_at(i), vp_sum(vp_mul(vp_get(from, i), (double)i)));
 }

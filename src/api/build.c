@@ -380,11 +380,6 @@ static int settle_comparison(int op, vp__expr **args, const char *where) {
     return op;
 }
 
-static bool is_logical(int op) {
-    return op >= VP__OP_logical_and && op <= VP__OP_logical_xor;
-}
-static_assert(VP__OP_logical_xor - VP__OP_logical_and == 2, "the three stand together");
-
 /* Of a C number only its truth counts: as a value of the other's type, a large integer would
  * be refused and a small fraction be 0. */
 static void settle_truth(vp__expr **args) {
@@ -400,7 +395,7 @@ static void settle_truth(vp__expr **args) {
 vp__expr *vp__build_op(int op, const char *where, int nargs, vp__expr **args) {
     vp__expr *poison = vp__first_poison(nargs, args);
     if (poison) return poison;
-    if (is_logical(op)) settle_truth(args);
+    if (vp__op_is_logical(op)) settle_truth(args);
     if (is_comparison(op) &&
         (args[0]->dtype != args[1]->dtype || args[0]->kind == VP__EXPR_CONST)) {
         op = settle_comparison(op, args, where);

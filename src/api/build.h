@@ -5,6 +5,8 @@
 #ifndef VP_API_BUILD_H
 #define VP_API_BUILD_H
 
+#include <assert.h>
+
 #include "array/viewop.h"
 #include "issue/close.h"
 
@@ -49,5 +51,12 @@ vp__error *vp__axes_bits(const vp_axes_t *axes, int ndim, const char *name,
 /* What is wrong with a list of axes whatever array it is for, or NULL. */
 vp__error *vp__axes_check(const vp_axes_t *axes, const char *name, const char *where);
 vp__error *vp__axis_check(int *axis, int ndim, const char *name, const char *where);
+
+/* Whether only the truth of operands counts. */
+static inline bool vp__op_is_logical(int op) {
+    static_assert(VP__OP_logical_xor - VP__OP_logical_and == 2,
+                  "the three stand together");
+    return op >= VP__OP_logical_and && op <= VP__OP_logical_xor;
+}
 
 #endif

@@ -228,6 +228,7 @@ static void convert(const vp__track_number *n, uint64_t value[2]) {
 
 static void find_leaf(const vp__track *t, int source, vp__bundle_leaf *leaf) {
     leaf->storage = NULL;
+    leaf->offset = 0;
     if (source < 0) {
         convert(&t->number[~source], leaf->value);
         return;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/build.h"
 #include "api/track.h"
 #include "array/shape.h"
 #include "base/config.h"
@@ -215,24 +216,27 @@ typedef struct {
     const vp__expr *leaf[VP__PINS];
 } tree;
 
-/* Notes as which term of the recipe a number stands there. As integers and truth values numbers
- * have rules of their own (build.c): those stay as they are. */
-static void find_number(vp__track *t, const vp__expr *e, int term) {
+/* Notes as which term of the recipe a number stands there. As integers and truth values, and as
+ * operands of which only the truth counts, numbers have rules of their own (build.c): those stay
+ * as they are. */
+static void find_number(vp__track *t, const vp__expr *e, const vp__expr *user, int term) {
     vp__track_number *n = t->number, *end = n + t->nnumbers;
     while (n < end && (n->built != e || n->put != t->nputs)) n++;
     const int cls = vp__dtype[e->dtype].cls;
-    if (n == end || (cls != VP__CLASS_F && cls != VP__CLASS_C)) return;
+    if (n == end || (cls != VP__CLASS_F && cls != VP__CLASS_C) ||
+        vp__op_is_logical(user->op))
+        return;
     n->term = term;
     n->dtype = e->dtype;
 }
 
-static void list_leaves(tree *l, const vp__expr *e) {
-    for (int i = 0; i < e->nargs; i++) list_leaves(l, e->arg[i]);
+static void list_leaves(tree *l, const vp__expr *e, const vp__expr *user) {
+    for (int i = 0; i < e->nargs; i++) list_leaves(l, e->arg[i], e);
     if (e->kind == VP__EXPR_LEAF) {
         if (l->n < VP__PINS) l->leaf[l->n] = e;
         l->n++;
     } else if (e->kind == VP__EXPR_CONST) {
-        find_number(l->track, e, l->terms);
+        find_number(l->track, e, user, l->terms);
     }
     l->terms++;
 }
@@ -241,7 +245,7 @@ static void list_leaves(tree *l, const vp__expr *e) {
  * noted since the last put. */
 static bool match_leaves(vp__track *t, vp__track_put_at *put, const vp__expr *value) {
     tree list = {.track = t};
-    list_leaves(&list, value);
+    list_leaves(&list, value, value);
     put->nleaves = list.n;
     if (list.n != t->nparts - t->parts_before || list.n == 0) return false;
     for (int i = 0; i < list.n; i++) {
@@ -469,9 +473,11 @@ static bool follow(vp__core *core, vp__track *t, int step) {
 /* A put that resumes the track, since only its bundle was missing. */
 static bool resume(vp__core *core, vp__track *t, const vp__target *target) {
     vp__track_put_at *put = &t->put[t->step[t->since].part];
+    const uint64_t given = put->form.recipe->given;
     t->resumes = false;
     note_gathered(t, put, core->issuer);
-    return put->target.buffer == target->buffer &&
+    /* With a constant in it that was given before, it is a recipe of this iteration's alone. */
+    return put->target.buffer == target->buffer && !(given & ~put->form.recipe->given) &&
            match_recipe(t, put, put->form.recipe) && follow(core, t, t->since);
 }
 

@@ -182,7 +182,8 @@ static bool extend_read(const vp__bundle *b, int input, vp__storage *s, vp__grou
 static bool add_read(vp__node *n, const vp__bundle_leaf *leaf, int64_t *read,
                      int *waits) {
     vp__storage *s = leaf->storage;
-    if (!s) return true;
+    *read = 0;
+    if (!s) return true; /* a constant: add_iteration says where it is */
     int i = 0;
     while (i < n->ninputs && n->in[i].storage != s) i++;
     if (i == VP__BUNDLE_READS) return false;
@@ -211,6 +212,7 @@ static void list_leaves(vp__bundle_leaf *list, vp__expr *const *leaves, int n) {
     for (int i = 0; i < n; i++) {
         const vp__expr *e = leaves[i];
         list[i].storage = NULL;
+        list[i].offset = 0;
         if (e->kind == VP__EXPR_CONST) {
             memcpy(list[i].value, e->value.u64, sizeof list[i].value);
             continue;
