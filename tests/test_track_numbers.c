@@ -138,7 +138,8 @@ VP_TEST(noted_numbers_are_built) {
             else
                 vp_put(r, vp_at(i), vp_sum(x));
         }
-    VP_CHECK_VALUES(vp_sum(open), sum_of(ROWS / 2) * (double)(ROWS / 2 + 1));
+    const int64_t half = ROWS / 2;
+    VP_CHECK_VALUES(vp_sum(open), sum_of(half) * (double)(half + 1));
     VP_CHECK_GE(VP_STAT(replayed), ROWS);
 }
 
