@@ -6,34 +6,13 @@
  */
 #include <math.h>
 
-#include "api/track.h"
 #include "net/tuning.h"
-#include "tests/net_support.h"
-
-enum { ROWS = 200, COLUMNS = 30 };
-
-static vp_array matrix(void) {
-    vp_array flat = vp__test_counting(ROWS * COLUMNS);
-    vp_array m = vp_let(vp_reshape(flat, vp_shape(ROWS, COLUMNS)));
-    vp_drop(flat);
-    VP_CHECK_OK(vp_sync());
-    return m;
-}
-
-static vp_array zeros(vp_dtype t, int64_t n) {
-    vp_array r = vp_let(vp_zeros(t, vp_shape(n)));
-    VP_CHECK_OK(vp_sync());
-    return r;
-}
-
-static double sum_of(int64_t row) {
-    return (double)COLUMNS * (double)(2 * row * COLUMNS + COLUMNS - 1) / 2;
-}
+#include "tests/track_support.h"
 
 /* A float, an integer that is a float there, and one that stays the same. */
 VP_TEST(loops_with_numbers_are_replayed) {
     vp__test_threads(2);
-    vp_array m = matrix(), r = zeros(VP_F64, ROWS);
+    vp_array m = matrix(), r = zeros_of(VP_F64, ROWS);
     for (int turn = 0; turn < 3; turn++)
         for (int64_t i = 0; i < ROWS; i++)
             vp_put(r, vp_at(i),
@@ -49,7 +28,7 @@ VP_TEST(loops_with_numbers_are_replayed) {
 /* As what the array is of, with its rounding. */
 VP_TEST(numbers_have_the_precision_of_the_array) {
     vp__test_threads(2);
-    vp_array x = vp_let(vp_ones(VP_F32, vp_shape(COLUMNS))), r = zeros(VP_F32, ROWS);
+    vp_array x = vp_let(vp_ones(VP_F32, vp_shape(COLUMNS))), r = zeros_of(VP_F32, ROWS);
     VP_CHECK_OK(vp_sync());
     for (int turn = 0; turn < 3; turn++)
         for (int64_t i = 0; i < ROWS; i++)
@@ -63,7 +42,7 @@ VP_TEST(numbers_have_the_precision_of_the_array) {
 /* Complex numbers have two words. */
 VP_TEST(numbers_for_complex_arrays) {
     vp__test_threads(2);
-    vp_array x = vp_let(vp_ones(VP_C128, vp_shape(COLUMNS))), r = zeros(VP_F64, ROWS);
+    vp_array x = vp_let(vp_ones(VP_C128, vp_shape(COLUMNS))), r = zeros_of(VP_F64, ROWS);
     VP_CHECK_OK(vp_sync());
     for (int turn = 0; turn < 3; turn++)
         for (int64_t i = 0; i < ROWS; i++)
@@ -77,7 +56,7 @@ VP_TEST(numbers_for_complex_arrays) {
 /* Where integers meet they have rules of their own: such loops gather, and are not followed. */
 VP_TEST(numbers_among_integers) {
     vp__test_threads(2);
-    vp_array x = vp_let(vp_arange(VP_I8, 0, COLUMNS, 1)), r = zeros(VP_I64, ROWS);
+    vp_array x = vp_let(vp_arange(VP_I8, 0, COLUMNS, 1)), r = zeros_of(VP_I64, ROWS);
     VP_CHECK_OK(vp_sync());
     for (int turn = 0; turn < 3; turn++)
         for (int64_t i = 0; i < ROWS; i++) /* 127 is the last number that int8 has */
@@ -87,7 +66,7 @@ VP_TEST(numbers_among_integers) {
     VP_CHECK_ARRAY(vp_let(vp_cast(r, VP_F64)), expected, ROWS);
     VP_CHECK_GT(VP_STAT(bundled), 0);
 
-    vp_array m = matrix(), q = zeros(VP_I64, ROWS);
+    vp_array m = matrix(), q = zeros_of(VP_I64, ROWS);
     for (int turn = 0; turn < 3; turn++)
         for (int64_t i = 0; i < ROWS; i++)
             vp_put(q, vp_at(i), vp_sum(vp_lt(vp_get(m, i), i * COLUMNS + 5)));
@@ -105,7 +84,7 @@ VP_TEST(numbers_among_integers) {
 VP_TEST(numbers_of_which_the_truth_counts) {
     vp__test_threads(2);
     vp_array m = vp_let(vp_zeros(VP_F32, vp_shape(ROWS, COLUMNS)));
-    vp_array r = zeros(VP_BOOL, ROWS);
+    vp_array r = zeros_of(VP_BOOL, ROWS);
     for (int turn = 0; turn < 3; turn++)
         for (int64_t i = 0; i < ROWS; i++) {
             const double number = turn < 2 ? (double)(i & 1) : 1e-60;
@@ -128,7 +107,7 @@ static vp_expr scaled_row(vp_array from, int64_t i, double by) {
 /* The number that was noted last is the one that is built. */
 VP_TEST(noted_numbers_are_built) {
     vp__test_threads(2);
-    vp_array m = matrix(), r = zeros(VP_F64, ROWS);
+    vp_array m = matrix(), r = zeros_of(VP_F64, ROWS);
     vp_expr open = {0, 0};
     for (int turn = 0; turn < 2; turn++)
         for (int64_t i = 0; i < ROWS; i++) {
@@ -146,7 +125,7 @@ VP_TEST(noted_numbers_are_built) {
 /* A loop that begins with one number and goes on with others, and one that stops changing. */
 VP_TEST(numbers_that_change_late) {
     vp__test_threads(2);
-    vp_array m = matrix(), r = zeros(VP_F64, ROWS);
+    vp_array m = matrix(), r = zeros_of(VP_F64, ROWS);
     for (int turn = 0; turn < 4; turn++)
         for (int64_t i = 0; i < ROWS; i++)
             vp_put(r, vp_at(i),
@@ -161,7 +140,7 @@ VP_TEST(numbers_that_change_late) {
  * where iterations are not at even distances and run one by one. */
 VP_TEST(numbers_of_iterations_out_of_line) {
     vp__test_threads(1);
-    vp_array m = matrix(), r = zeros(VP_F64, ROWS);
+    vp_array m = matrix(), r = zeros_of(VP_F64, ROWS);
     for (int64_t k = 0; k < 3 * ROWS; k++) scale_row(r, m, k * 7 % 11 * 17);
     double expected[ROWS] = {0};
     for (int64_t i = 0; i < 11; i++) expected[i * 17] = sum_of(i * 17) * (double)(i * 17);
@@ -174,7 +153,7 @@ VP_TEST(nodes_with_numbers) {
     vp__test_threads(2);
     vp__tuning.inline_ns = 0;
     vp__tuning.bundle_ns = 0;
-    vp_array m = matrix(), r = zeros(VP_F64, ROWS);
+    vp_array m = matrix(), r = zeros_of(VP_F64, ROWS);
     for (int64_t i = 0; i < ROWS; i++) scale_row(r, m, i);
     double expected[ROWS];
     for (int64_t i = 0; i < ROWS; i++) expected[i] = sum_of(i) * (double)i;
@@ -186,7 +165,7 @@ VP_TEST(nodes_with_numbers) {
 /* More numbers than a track has room for are gathered; a body full of leaves keeps its own. */
 VP_TEST(many_numbers) {
     vp__test_threads(2);
-    vp_array m = matrix(), r = zeros(VP_F64, ROWS);
+    vp_array m = matrix(), r = zeros_of(VP_F64, ROWS);
     for (int turn = 0; turn < 2; turn++)
         for (int64_t i = 0; i < ROWS; i++) {
             const double x = (double)i;
@@ -213,7 +192,7 @@ VP_TEST(many_numbers) {
 VP_TEST(a_number_that_changes_makes_one_recipe_more) {
     vp__test_threads(1);
     vp__tuning.bundle_after = 1 << 30;
-    vp_array m = matrix(), r = zeros(VP_F64, ROWS);
+    vp_array m = matrix(), r = zeros_of(VP_F64, ROWS);
     scale_row(r, m, 0);
     scale_row(r, m, 1);
     vp__recipe *const *slot = vp__core_self()->issuer->recipe;

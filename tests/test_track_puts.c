@@ -5,31 +5,10 @@
  */
 #include <string.h>
 
-#include "api/track.h"
 #include "net/open.h"
-#include "tests/net_support.h"
+#include "tests/track_support.h"
 
-enum { ROWS = 200, COLUMNS = 30 };
-
-static vp_array matrix(void) {
-    vp_array flat = vp__test_counting(ROWS * COLUMNS);
-    vp_array m = vp_let(vp_reshape(flat, vp_shape(ROWS, COLUMNS)));
-    vp_drop(flat);
-    VP_CHECK_OK(vp_sync());
-    return m;
-}
-
-static vp_array zeros(void) {
-    vp_array r = vp_let(vp_zeros(VP_F64, vp_shape(ROWS)));
-    VP_CHECK_OK(vp_sync());
-    return r;
-}
-
-static double element(int64_t i, int64_t j) { return (double)(i * COLUMNS + j); }
-
-static double sum_of(int64_t row) {
-    return (double)COLUMNS * (double)(2 * row * COLUMNS + COLUMNS - 1) / 2;
-}
+static vp_array zeros(void) { return zeros_of(VP_F64, ROWS); }
 
 static void check_sums(vp_array r) {
     double expected[ROWS];

@@ -58,9 +58,9 @@ static void note_arrays(vp__streak *s, const vp__storage *target, vp__expr *cons
                         int n) {
     int reads = 0;
     s->target = target;
-    for (int i = 0; i < n && reads < VP__STREAK_READS;
-         i++) /* a constant has no storage */
-        if (leaves[i]->storage) s->read[reads++] = leaves[i]->storage;
+    for (int i = 0; i < n && reads < VP__STREAK_READS; i++)
+        if (leaves[i]->storage) /* a constant has none */
+            s->read[reads++] = leaves[i]->storage;
     while (reads < VP__STREAK_READS) s->read[reads++] = NULL;
 }
 
