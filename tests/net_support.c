@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "api/build.h"
+#include "api/held.h"
 #include "api/operand.h"
 #include "net/runtime.h"
 
@@ -23,6 +24,8 @@ void vp__test_threads(int threads) {
     snprintf(text, sizeof text, "%d", threads);
     setenv("VP_THREADS", text, 1);
 }
+
+void vp__test_no_holding(void) { setenv("VP_WITHOUT", "liveness", 1); }
 
 vp_expr vp__test_gated(const char *where, vp_operand x, vp__gate *size_gate,
                        vp__gate *gate) {
@@ -120,7 +123,7 @@ double vp__test_cpu_seconds(void) {
 }
 
 vp__storage *vp__test_storage(vp_array a) {
-    vp__name *n = vp__name_lock(a);
+    vp__name *n = vp__held_lock(a);
     VP_CHECK(n != NULL && n->buffer != NULL);
     vp__storage *s = n->buffer->storage;
     vp__name_unlock(n);

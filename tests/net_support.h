@@ -18,6 +18,9 @@
 /* Sets VP_THREADS; call it before the processor is first used. */
 void vp__test_threads(int threads);
 
+/* Every value that gets a name is a node, or runs, at once; call it before as well. */
+void vp__test_no_holding(void);
+
 /* A copy of x whose result appears only when the gate is opened. */
 #define VP_GATED(x, gate) vp__test_gated(VP_HERE, VP__IN(x), NULL, gate)
 /* The same, but its size is unknown as well until the first gate is opened. */

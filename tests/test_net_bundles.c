@@ -161,6 +161,7 @@ VP_TEST(the_target_is_seen_amid_a_loop) {
 /* A bundle takes what comes in a row: an iteration of more than its put runs at once, also
  * where a bundle of such puts is open. */
 VP_TEST(puts_with_other_instructions_between_are_not_gathered) {
+    vp__test_no_holding();
     enum { ROW = 20, MIXED = 40 };
     vp__test_threads(1);
     vp__tuning.bundle_ns = INT64_MAX / 4; /* the bundle stays open */

@@ -422,6 +422,7 @@ VP_TEST(nothing_runs_inline_when_asked_not_to) {
 }
 
 VP_TEST(tiny_ready_work_runs_inline) {
+    vp__test_no_holding();
     vp__test_threads(2);
     vp_scope s = vp_begin();
     vp_array x = vp__test_counting(10), y = vp_let(vp_add(x, 1.0));

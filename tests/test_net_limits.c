@@ -147,6 +147,7 @@ VP_TEST(a_steady_state_takes_no_new_memory) {
 /* --- limits ------------------------------------------------------------------------- */
 
 VP_TEST(nodes_in_flight_are_bounded) {
+    vp__test_no_holding();
     vp__test_threads(2);
     vp__tuning.max_nodes = 100;
     vp_scope s = vp_begin();

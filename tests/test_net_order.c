@@ -66,6 +66,7 @@ static vp_array twice(vp_array x, vp__gate *gate) {
 }
 
 VP_TEST(return_does_not_wait) {
+    vp__test_no_holding();
     vp__gate gate;
     vp_array z = twice(vp__test_counting(3), &gate);
     VP_CHECK(vp__test_closed(&gate));
@@ -109,6 +110,7 @@ VP_TEST(branch_does_not_wait) {
 }
 
 static void check_overlap(int threads) {
+    vp__test_no_holding();
     vp__test_threads(threads);
     vp__gate gate;
     vp_array x = vp__test_counting(20000);
@@ -149,6 +151,7 @@ VP_TEST(chains_overlap_while_nobody_looks) {
 
 /* A node with several inputs runs when the last of them is there, whichever it is. */
 VP_TEST(every_input_gates_computing) {
+    vp__test_no_holding();
     for (int order = 0; order < 2; order++) {
         vp__gate first, second;
         vp_array x = vp__test_counting(3);

@@ -188,6 +188,7 @@ VP_TEST(the_target_as_its_own_index) {
 /* K-means' distances: what goes into a reduction, what comes after it, and the reduction of
  * that are one instruction of the net. */
 VP_TEST(reductions_of_reductions_are_one_segment) {
+    vp__test_no_holding();
     vp__test_threads(2);
     enum { ROWS = 7, COLUMNS = 5 };
     vp__gate gate;

@@ -217,7 +217,7 @@ EXPERIMENTS = {e.name: e for e in (A1, A2, A3, A4, FFT, TINY)}
 
 # Mechanisms that --ablate switches off, one at a time: VP_WITHOUT's words.
 MECHANISMS = ("fusion", "sizes", "renaming", "continuation", "stealing", "inline",
-              "bundles", "replay")
+              "bundles", "replay", "liveness")
 
 
 def ablations(experiment):

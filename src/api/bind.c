@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/build.h"
+#include "api/held.h"
 #include "api/operand.h"
 #include "array/shape.h"
 
@@ -33,8 +34,10 @@ static void close_value(vp__expr *e, vp__value *v, const char *where) {
 
 vp_array vp__let(const char *where, vp_operand x) {
     VP__CALL;
+    vp__expr *e = vp__argument(x, where);
+    if (vp__held_may_stay(e)) return vp__held_new(e);
     vp__value v;
-    close_value(vp__operand(x, where), &v, where);
+    close_value(e, &v, where);
     return vp__name_new(&v);
 }
 
@@ -43,18 +46,26 @@ static void report(vp__error *e) {
     vp__error_release(e);
 }
 
+/* Stores the value; false if the handle is stale. */
+static bool set_value(vp_array a, vp__expr *e, const char *where) {
+    vp__value v;
+    close_value(e, &v, where);
+    vp__name *n = vp__held_lock_to_bind(a);
+    if (n) {
+        vp__name_bind(n, &v);
+        vp__name_unlock(n);
+    } else {
+        vp__value_release(&v);
+    }
+    return n != NULL;
+}
+
 void vp__set(const char *where, vp_array a, vp_operand x) {
     VP__CALL;
-    vp__value v;
-    close_value(vp__operand(x, where), &v, where);
-    vp__name *n = vp__name_lock(a);
-    if (!n) {
-        report(vp__name_stale(a, where));
-        vp__value_release(&v);
-        return;
-    }
-    vp__name_bind(n, &v);
-    vp__name_unlock(n);
+    vp__expr *e = vp__argument(x, where);
+    const bool set = vp__held_may_stay(e) ? vp__held_set(a, e) : set_value(a, e, where);
+    if (!set) report(vp__name_stale(a, where));
+    vp__held_pay();
 }
 
 vp_array vp__view_of(const char *where, vp_operand x) {
@@ -83,5 +94,5 @@ vp_array vp__view_of(const char *where, vp_operand x) {
 
 void vp__drop(const char *where, vp_array a) {
     VP__CALL;
-    if (!vp__name_free(a)) report(vp__name_stale(a, where));
+    if (!vp__held_free(a)) report(vp__name_stale(a, where));
 }

@@ -122,6 +122,7 @@ static void adopt(vp__expr *e, int i, vp__expr *arg) {
     e->terms = (uint16_t)(e->terms + arg->terms);
     e->leaves = (uint16_t)(e->leaves + arg->leaves);
     e->cost += arg->cost;
+    e->shares |= arg->shares | (arg->others != 0);
 }
 
 /* An expression that stays unissued, if there is nothing wrong with the operands' sizes. */
@@ -483,16 +484,24 @@ vp__expr *vp__build_reduce(int op, const char *where, vp__expr *x, uint32_t axes
 
 /* --- small things ------------------------------------------------------------------------------- */
 
+__attribute__((noinline, cold)) vp__expr *vp__own(vp__expr *e) {
+    if (!e->others) return e;
+    vp__value v;
+    const char *where = e->where;
+    vp__close(e, &v);
+    return vp__value_expr(&v, where);
+}
+
 vp__expr *vp__as_leaf(vp__expr *e) {
     vp__materialise(e);
-    return e;
+    return vp__own(e);
 }
 
 vp__expr *vp__as_sized_leaf(vp__expr *e) {
     const vp__expr *base = e;
     while (base->kind == VP__EXPR_VIEW) base = base->arg[0];
     if (base != e) vp__wait_sized(base->storage); /* then the view is no copy */
-    vp__materialise(e);
+    e = vp__as_leaf(e);
     if (e->kind != VP__EXPR_LEAF || !e->late) return e;
     vp__storage *s = e->storage;
     vp__wait_sized(s);

@@ -35,7 +35,9 @@ vp__expr *vp__first_poison(int nargs, vp__expr **args);
 /* Frees the arguments and returns a poisoned expression. */
 vp__expr *vp__refuse(int nargs, vp__expr **args, const char *where, vp__error *error);
 
-/* A leaf (closing what is open), its size waited for. */
+/* An expression with the same value and no other users: itself, or a leaf. Consumes it. */
+vp__expr *vp__own(vp__expr *e);
+/* Such a leaf (closing what is open); its size waited for. */
 vp__expr *vp__as_leaf(vp__expr *e);
 vp__expr *vp__as_sized_leaf(vp__expr *e);
 

@@ -76,7 +76,7 @@ vp_expr vp__op3(int op, const char *where, vp_operand a, vp_operand b, vp_operan
 
 vp_expr vp__cast(const char *where, vp_operand x, vp_dtype dtype) {
     VP__CALL;
-    vp__expr *e = vp__build_cast(vp__operand(x, where), dtype, "cast", where);
+    vp__expr *e = vp__build_cast(vp__argument(x, where), dtype, "cast", where);
     /* Also where there is nothing to convert, the result is a value and no view. */
     if (e->kind == VP__EXPR_LEAF && e->buffer) {
         vp__buffer_release(e->buffer);

@@ -157,7 +157,7 @@ static vp__error *no_memory(const char *where) {
     return vp__error_new(VP_ERR_MEMORY, where, "out of memory for a name");
 }
 
-static void unbind(vp__name *n) {
+void vp__name_unbind(vp__name *n) {
     if (n->buffer) vp__buffer_release(n->buffer);
     if (n->error) vp__error_release(n->error);
     n->buffer = NULL;
@@ -171,7 +171,7 @@ __attribute__((noinline)) static void bind_anew(vp__name *n, vp__value *v) {
         vp__buffer_rename(n->buffer, v->storage);
         return;
     }
-    unbind(n);
+    vp__name_unbind(n);
     if (v->error) {
         n->error = v->error;
     } else if (!axes || !(n->buffer = vp__buffer_new(v->storage))) {
@@ -206,8 +206,10 @@ static void report(vp__error *e) {
 /* What a name is that could not be had; told from one never initialised. */
 static const vp_array no_name = {UINT32_MAX, 0};
 
-/* A free record, locked, with its handle noted in the open scope; NULL without memory. */
-static vp__name *take(vp_array *handle) {
+void vp__name_refuse(void) { report(no_memory(NULL)); }
+
+/* A free record, locked, with its handle noted in the open scope. */
+vp__name *vp__name_take(vp_array *handle) {
     thread_names *t = my_names();
     *handle = no_name;
     if (!t || (!t->free && !refill(t))) return NULL;
@@ -226,10 +228,10 @@ static vp__name *take(vp_array *handle) {
 
 vp_array vp__name_new(vp__value *v) {
     vp_array a;
-    vp__name *n = take(&a);
+    vp__name *n = vp__name_take(&a);
     if (!n) {
         vp__value_release(v);
-        report(no_memory(NULL));
+        vp__name_refuse();
         return a;
     }
     vp__name_bind(n, v);
@@ -240,9 +242,9 @@ vp_array vp__name_new(vp__value *v) {
 vp_array vp__name_view(vp__buffer *b, vp_dtype dtype, int64_t offset, int ndim,
                        const int64_t *dims, const int64_t *strides) {
     vp_array a;
-    vp__name *n = take(&a);
+    vp__name *n = vp__name_take(&a);
     if (!n) {
-        report(no_memory(NULL));
+        vp__name_refuse();
         return a;
     }
     if (set_axes(n, ndim)) {
@@ -281,12 +283,10 @@ void vp__name_refresh(vp__name *n) {
     vp__spin_unlock(&n->buffer->lock);
 }
 
-bool vp__name_free(vp_array a) {
+void vp__name_free(vp__name *n, vp_array a) {
     thread_names *t = my_names();
-    vp__name *n = vp__name_lock(a);
-    if (!n) return false;
     n->generation++;
-    unbind(n);
+    vp__name_unbind(n);
     set_axes(n, 0);
     vp__spin_unlock(&n->lock);
     if (t) {
@@ -297,7 +297,6 @@ bool vp__name_free(vp_array a) {
         share(a.slot);
         pthread_mutex_unlock(&sharing);
     }
-    return true;
 }
 
 vp__error *vp__name_stale(vp_array a, const char *where) {
@@ -325,20 +324,26 @@ vp_scope vp__scope_begin(const char *where) {
     return (vp_scope){t->depth, t->scopes};
 }
 
-void vp__scope_end(const char *where, vp_scope scope) {
+bool vp__scope_end(const char *where, vp_scope scope) {
     thread_names *t = my_names();
     if (!t || scope.depth == 0 || scope.depth > t->depth ||
         t->generation[scope.depth] != scope.generation) {
         report(vp__error_new(VP_ERR_HANDLE, where, "vp_end: this scope is not open"));
-        return;
+        return false;
     }
     for (vp__expr *e = vp__expr_roots(), *next; e && e->kind != VP__EXPR_FREE; e = next) {
         next = e->next;
-        if (e->depth >= scope.depth) vp__expr_free(e);
+        if (e->depth >= scope.depth && !e->names) vp__expr_free(e);
     }
-    size_t start = t->start[scope.depth];
     t->depth = scope.depth - 1;
-    while (t->count > start) vp__name_free(t->names[--t->count]);
+    return true;
+}
+
+bool vp__scope_left(vp_array *a) {
+    thread_names *t = my_names();
+    if (t->count == t->start[t->depth + 1]) return false;
+    *a = t->names[--t->count];
+    return true;
 }
 
 vp_array vp__name_keep(const char *where, vp_array a) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/build.h"
+#include "api/held.h"
 #include "api/operand.h"
 #include "array/pool.h"
 #include "array/shape.h"
@@ -188,6 +189,7 @@ vp_status vp__wait_for(const char *where, vp_operand x) {
 vp_status vp_sync(void) {
     VP__CALL;
     vp__net_init();
+    vp__held_issue_all();
     vp__drain();
     return VP_OK;
 }
@@ -196,7 +198,8 @@ vp_status vp_sync(void) {
 
 /* Looks at an operand without using it up; expressions are closed if `sized` needs it. */
 static vp__expr *peek(vp_operand x, const char *where, bool sized, bool *ours) {
-    vp__expr *e = vp__operand_view(x, where);
+    vp__expr *e =
+        x.kind == VP__IN_ARRAY ? vp__argument(x, where) : vp__operand_view(x, where);
     *ours = !is_users(e, x);
     if (sized && e->late) vp__as_sized_leaf(e);
     return e;

@@ -2,6 +2,7 @@
 #include "api/operand.h"
 
 #include "api/build.h"
+#include "api/held.h"
 #include "base/config.h"
 
 /* What a name stands for that has an error, or that is none (NULL). */
@@ -13,12 +14,11 @@ __attribute__((noinline, cold)) static vp__expr *no_array(vp__name *n, vp_array 
     return e;
 }
 
-/* A leaf that reads a part of a named array as it is now, or all of it (NULL, or an array
- * whose size is not known); it holds the buffer for those who may want to view or write the
- * array through it. */
-static inline vp__expr *name_leaf(vp_array a, const vp_index *part, bool holds_buffer,
-                                  const char *where) {
-    vp__name *n = vp__name_lock(a);
+/* A leaf that reads a part of a named array as it is now, or all of it (NULL, or an array whose
+ * size is not known); it holds the buffer for those who may want to view or write the array
+ * through it. The name is locked, and no more afterwards. */
+static inline vp__expr *name_leaf(vp__name *n, vp_array a, const vp_index *part,
+                                  bool holds_buffer, const char *where) {
     if (__builtin_expect(!n || n->error, 0)) return no_array(n, a, where);
     vp__buffer *b = n->buffer;
     if (n->late) vp__name_refresh(n);
@@ -50,12 +50,12 @@ static inline vp__expr *name_leaf(vp_array a, const vp_index *part, bool holds_b
 /* Flat, since nearly every operand is one. */
 __attribute__((flatten)) static vp__expr *array_leaf(vp_array a, bool holds_buffer,
                                                      const char *where) {
-    return name_leaf(a, NULL, holds_buffer, where);
+    return name_leaf(vp__held_lock(a), a, NULL, holds_buffer, where);
 }
 
 __attribute__((flatten)) vp__expr *vp__array_part(vp_array a, const vp_index *part,
                                                   const char *where) {
-    return name_leaf(a, part, true, where);
+    return name_leaf(vp__held_lock(a), a, part, true, where);
 }
 
 /* Whether it is only known by its use what becomes of an expression. */
@@ -78,9 +78,16 @@ static vp__expr *any_operand(vp_operand x, const char *where) {
     return e;
 }
 
-/* An operand of an element-wise operation, which only reads it. */
+/* What a name holds unissued, or a leaf. */
+static inline vp__expr *array_value(vp_array a, const char *where) {
+    vp__name *n = vp__name_lock(a);
+    vp__expr *e = NULL;
+    if (n && __builtin_expect(n->held != NULL, 0)) e = vp__held_use(&n, a);
+    return e ? e : name_leaf(n, a, NULL, false, where);
+}
+
 vp__expr *vp__argument(vp_operand x, const char *where) {
-    if (x.kind == VP__IN_ARRAY) return array_leaf(vp__bits_array(x.bits), false, where);
+    if (x.kind == VP__IN_ARRAY) return array_value(vp__bits_array(x.bits), where);
     vp__expr *e = x.kind == VP__IN_EXPR ? take_expr(vp__bits_expr(x.bits)) : NULL;
     return e ? e : any_operand(x, where);
 }
@@ -115,6 +122,8 @@ vp__expr *vp__operand_view(vp_operand x, const char *where) {
 }
 
 vp_expr vp__give_open(vp__expr *e) {
+    vp__held_pass_one();
+    if (e->others) e = vp__own(e);
     e->depth = vp__scope_depth();
     vp__expr_link(e);
     /* An instruction may give its operand's record back: the operand has been used all the

@@ -27,7 +27,8 @@ vp__expr *vp__operand_view(vp_operand x, const char *where);
  * when its size is not known yet. */
 vp__expr *vp__array_part(vp_array a, const vp_index *part, const char *where);
 
-/* The same of an element-wise operation, which only reads it. */
+/* An operand that is only read, element by element or as a whole: what a name holds unissued
+ * (held.h) stays so. */
 vp__expr *vp__argument(vp_operand x, const char *where);
 
 /* Gives an expression to the user. With VP_SYNC=1 computes it first. */

@@ -9,7 +9,7 @@ vp_expr vp__reduce(int op, const char *where, vp_operand operand, const vp_axes_
     vp__track *t = vp__track_of_thread();
     if (t && vp__track_reduce(t, op, where, operand, axes, dtype, keepdims, &known))
         return known;
-    vp__expr *x = vp__operand(operand, where);
+    vp__expr *x = vp__argument(operand, where);
     t = vp__track_recording();
     if (t) vp__track_note_reduce(t, op, where, operand, axes, dtype, keepdims, x);
     x = vp__fold(op, where, x, axes, dtype, keepdims != 0);

@@ -2,6 +2,7 @@
  *
  * Scopes.
  */
+#include "api/held.h"
 #include "api/operand.h"
 
 vp_scope vp__begin(const char *where) {
@@ -11,7 +12,8 @@ vp_scope vp__begin(const char *where) {
 
 void vp__end(const char *where, vp_scope scope) {
     VP__CALL;
-    vp__scope_end(where, scope);
+    if (!vp__scope_end(where, scope)) return;
+    for (vp_array a; vp__scope_left(&a);) vp__held_free(a);
 }
 
 vp_array vp__keep(const char *where, vp_array a) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/build.h"
+#include "api/held.h"
 #include "api/operand.h"
 #include "array/shape.h"
 #include "issue/put.h"
@@ -379,7 +380,7 @@ static vp__error *check_fit(const vp__expr *value, int ndim, const int64_t *dims
 static vp__error *find_target(vp_array a, const char *where, vp__buffer **buffer,
                               vp_dtype *dtype, vp__layout *layout) {
     for (;;) {
-        vp__name *n = vp__name_lock(a);
+        vp__name *n = vp__held_lock(a);
         if (!n) return vp__name_stale(a, where);
         vp__error *error = vp__error_retain(n->error);
         vp__storage *late = NULL;

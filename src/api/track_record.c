@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "api/build.h"
+#include "api/held.h"
 #include "api/track.h"
 #include "array/shape.h"
 #include "base/config.h"
@@ -193,7 +194,7 @@ void vp__track_note_get(vp__track *t, const char *where, vp_operand x, const vp_
     if (!p) return;
     s->reads = true;
     s->parts = (int8_t)t->nparts;
-    vp__name *n = vp__name_lock((vp_array){(uint32_t)x.bits, (uint32_t)(x.bits >> 32)});
+    vp__name *n = vp__held_lock((vp_array){(uint32_t)x.bits, (uint32_t)(x.bits >> 32)});
     if (!n) {
         stop(t);
         return;
@@ -389,7 +390,7 @@ static vp__storage *storage_of(vp__buffer *b) {
 /* Whether an array has still the storage that was noted. */
 static bool is_current(const vp__track_part *p) {
     vp__name *n =
-        vp__name_lock((vp_array){(uint32_t)p->array, (uint32_t)(p->array >> 32)});
+        vp__held_lock((vp_array){(uint32_t)p->array, (uint32_t)(p->array >> 32)});
     if (!n) return false;
     const bool current = n->buffer && storage_of(n->buffer) == p->storage;
     vp__name_unlock(n);

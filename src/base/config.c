@@ -162,8 +162,9 @@ static void read_debug(vp__config *out) {
 }
 
 static unsigned read_without(void) {
-    static const char *const names[] = {"fusion",   "sizes",  "renaming", "continuation",
-                                        "stealing", "inline", "bundles",  "replay"};
+    static const char *const names[] = {"fusion",       "sizes",    "renaming",
+                                        "continuation", "stealing", "inline",
+                                        "bundles",      "replay",   "liveness"};
     enum { NAMES = sizeof names / sizeof *names };
     unsigned found = 0;
     const char *value = value_of("VP_WITHOUT");
@@ -176,7 +177,7 @@ static unsigned read_without(void) {
         else
             complain("VP_WITHOUT", value,
                      "a list of fusion, sizes, renaming, continuation, stealing, inline, "
-                     "bundles and replay",
+                     "bundles, replay and liveness",
                      "what is known of it");
         at += n + (at[n] == ',');
     }

@@ -30,8 +30,9 @@ enum {
     VP__WITHOUT_CONTINUATION = 8, /* what a node makes ready goes through a queue */
     VP__WITHOUT_STEALING = 16,    /* a core does what is queued there and nothing else */
     VP__WITHOUT_INLINE = 32,      /* nothing runs on the caller at once */
-    VP__WITHOUT_BUNDLES = 64, /* every iteration of a loop is a node, or runs at once */
-    VP__WITHOUT_REPLAY = 128, /* every instruction of an iteration is built */
+    VP__WITHOUT_BUNDLES = 64,   /* every iteration of a loop is a node, or runs at once */
+    VP__WITHOUT_REPLAY = 128,   /* every instruction of an iteration is built */
+    VP__WITHOUT_LIVENESS = 256, /* every value that gets a name is stored */
 };
 
 typedef struct {

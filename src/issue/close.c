@@ -9,7 +9,9 @@
 #include "array/pool.h"
 #include "array/shape.h"
 #include "issue/library.h"
+#include "issue/reuse.h"
 #include "issue/send.h"
+#include "net/cost.h"
 
 void vp__value_release(vp__value *v) {
     if (v->storage) vp__storage_release(v->storage);
@@ -36,7 +38,68 @@ static void fail(const vp__expr *e, vp__value *out, vp__error *error) {
     vp__layout_compact(e->ndim, e->dims, vp__dtype[e->dtype].size, false, out->strides);
 }
 
+/* --- what has several users ----------------------------------------------------------------- */
+
+typedef struct {
+    uint32_t mark;
+    bool repeats;
+    int count;
+    vp__expr *shared[VP__SEGMENT_TERMS]; /* that others use too, operands first */
+} walk;
+
+static inline bool is_open(const vp__expr *e) {
+    return e->kind == VP__EXPR_OP || e->kind == VP__EXPR_REDUCE;
+}
+
+static void meet(walk *w, vp__expr *e) {
+    if (e->mark == w->mark) {
+        e->seen++;
+        w->repeats |= is_open(e);
+        return;
+    }
+    e->mark = w->mark;
+    e->seen = 1;
+    for (int i = 0; i < e->nargs; i++) meet(w, e->arg[i]);
+    if (e->others && is_open(e) && w->count < VP__SEGMENT_TERMS)
+        w->shared[w->count++] = e;
+}
+
+static void meet_all(walk *w, vp__expr *root) {
+    *w = (walk){.mark = vp__expr_new_mark()};
+    for (int i = 0; i < root->nargs; i++) meet(w, root->arg[i]);
+}
+
+/* Whether a value is to be stored that others than the one that met it use. If those are names
+ * alone, they may go without another use. */
+static bool is_wanted(vp__expr *e) {
+    const uint32_t outside = 1 + e->others - e->seen;
+    if (outside > e->names) return true;
+    if (outside == 0) return false;
+    const bool again = e->computed;
+    e->computed = true;
+    return vp__reuse_is_likely(e->where, e->cost * (float)vp__cost_factor(e->op), again);
+}
+
+void vp__settle(vp__expr *root) {
+    if (!root->shares) return;
+    walk w;
+    meet_all(&w, root);
+    bool stored = false;
+    for (int i = 0; i < w.count; i++) {
+        vp__expr *e = w.shared[i];
+        /* What it was under may have been stored meanwhile, and it with that. */
+        if (!is_open(e) || !is_wanted(e)) continue;
+        vp__materialise(e);
+        stored = true;
+    }
+    if (stored) meet_all(&w, root);
+    root->repeats = w.repeats;
+}
+
+/* --- closing -------------------------------------------------------------------------------- */
+
 static void close_segment(vp__expr *e, vp__value *out) {
+    vp__settle(e);
     vp__destination d;
     const bool sent =
         vp__destination_fresh(&d, e->late ? -1 : e->count * vp__dtype[e->dtype].size) &&
@@ -51,6 +114,7 @@ static void close_segment(vp__expr *e, vp__value *out) {
 void vp__close(vp__expr *e, vp__value *out) {
     vp__value_init(out, e);
     if (e->kind == VP__EXPR_LIBRARY) vp__library_finish(e, VP__NOPS);
+    if (e->others) vp__materialise(e); /* for all its users */
     switch ((vp__expr_kind)e->kind) {
     case VP__EXPR_POISON: out->error = vp__error_retain(e->error); break;
     case VP__EXPR_LIBRARY: /* a leaf or poison by now */
@@ -191,12 +255,14 @@ void vp__materialise(vp__expr *e) {
     e->nargs = 0;
     e->terms = 1;
     e->cost = 0;
+    e->shares = e->repeats = false;
     if (v.error)
         vp__expr_fail(e, v.error);
     else
         become_leaf(e, &v);
 }
 
+/* A tree has 48 terms at most, counted as often as they are used. */
 static bool reads(const vp__expr *e, const vp__storage *s) {
     if (e->kind == VP__EXPR_LEAF) return e->storage == s;
     for (int i = 0; i < e->nargs; i++)

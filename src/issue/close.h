@@ -16,6 +16,11 @@ void vp__close(vp__expr *e, vp__value *out);
 /* The same, but the expression stays as a leaf that reads the value. */
 void vp__materialise(vp__expr *e);
 
+/* Before an expression is flattened: of what is under it and has other users too, computes that
+ * which is to be stored. What stays is the expression's own, or held by names as well and
+ * computed here all the same, because it is expected that nobody will want it again. */
+void vp__settle(vp__expr *root);
+
 /* Issues a library operation that is kept as an expression (LIBRARY), together with an epilogue
  * that its row takes, which is applied to results while they are in the cache; VP__NOPS: without
  * one. The expression becomes a leaf. */

@@ -12,9 +12,20 @@ static uint8_t last_reduction(const vp__segment *seg) {
     return (uint8_t)i;
 }
 
-static uint8_t flatten(vp__segment *seg, vp__expr *e, vp__expr **leaves, uint64_t given) {
+typedef struct {
+    vp__segment *seg;
+    vp__expr **leaves;
+    uint64_t given;
+    uint32_t mark; /* 0: nothing is met twice */
+} flattening;
+
+static uint8_t flatten(const flattening *f, vp__expr *e) {
+    vp__segment *seg = f->seg;
+    if (f->mark && e->mark == f->mark) return e->term;
     uint8_t arg[3] = {0, 0, 0};
-    for (int i = 0; i < e->nargs; i++) arg[i] = flatten(seg, e->arg[i], leaves, given);
+    for (int i = 0; i < e->nargs; i++) arg[i] = flatten(f, e->arg[i]);
+    e->mark = f->mark;
+    e->term = (uint8_t)seg->nterms;
     vp__term *s = &seg->term[seg->nterms];
     s->kind = e->kind;
     s->op = e->op;
@@ -31,10 +42,10 @@ static uint8_t flatten(vp__segment *seg, vp__expr *e, vp__expr **leaves, uint64_
     s->value[0] = e->value.u64[0];
     s->value[1] = e->value.u64[1];
     if (e->kind == VP__EXPR_COUNT) s->arg[0] = last_reduction(seg);
-    if (e->kind == VP__EXPR_CONST && given >> seg->nterms & 1) s->kind = VP__EXPR_LEAF;
+    if (e->kind == VP__EXPR_CONST && f->given >> seg->nterms & 1) s->kind = VP__EXPR_LEAF;
     if (s->kind == VP__EXPR_LEAF) {
         s->leaf = (uint8_t)seg->nleaves;
-        leaves[seg->nleaves++] = e;
+        f->leaves[seg->nleaves++] = e;
     }
     return (uint8_t)seg->nterms++;
 }
@@ -43,7 +54,8 @@ void vp__segment_build(vp__segment *seg, vp__term *terms, vp__expr *root,
                        vp__expr **leaves, uint64_t given) {
     seg->nterms = seg->nleaves = 0;
     seg->term = terms;
-    flatten(seg, root, leaves, given);
+    const flattening f = {seg, leaves, given, root->repeats ? vp__expr_new_mark() : 0};
+    flatten(&f, root);
 }
 
 int vp__reduced_dims(int ndim, const int64_t *dims, uint32_t axes, bool keepdims,
@@ -146,12 +158,22 @@ vp__error *vp__segment_size(vp__segment *seg, const vp__leaf_layout *leaves,
     return NULL;
 }
 
+enum { NOT_YET = -1 };
+
 typedef struct {
     vp__cut *cut;
     const vp__segment *seg;
     const vp__leaf_layout *leaves;
     vp__arena *arena;
+    bool stored[VP__SEGMENT_TERMS]; /* terms that are parts of their own for all users */
+    int8_t part_of[VP__SEGMENT_TERMS]; /* the part that has made a term; or NOT_YET */
 } cutter;
+
+/* A part that is being made. */
+typedef struct {
+    vp__part *part;
+    int16_t value[VP__SEGMENT_TERMS]; /* what a term is in it; or NOT_YET */
+} making;
 
 /* Estimated cost of computing one term's whole subtree once per element, by the table. */
 static double subtree_cost(const vp__segment *seg, int term, int64_t count) {
@@ -171,10 +193,33 @@ static bool store_once(const vp__segment *seg, int term, int64_t own, int64_t co
     return again > 300.0 + 0.3 * (double)own;
 }
 
+/* Finds the terms that several parts use and that are cheaper stored than computed in each. Who
+ * uses a term stands behind it; `home` is the part's last term, or one that stands for several
+ * parts. */
+static void find_stored(const vp__segment *seg, bool *stored) {
+    enum { NOWHERE = -1, SEVERAL = VP__SEGMENT_TERMS };
+    int8_t home[VP__SEGMENT_TERMS];
+    memset(home, NOWHERE, sizeof home);
+    home[seg->nterms - 1] = (int8_t)(seg->nterms - 1);
+    for (int i = seg->nterms - 1; i >= 0; i--) {
+        const vp__term *s = &seg->term[i];
+        stored[i] = false;
+        if (home[i] == SEVERAL && s->kind == VP__EXPR_OP) {
+            const int64_t own = vp__shape_count(s->ndim, s->dims, 1);
+            stored[i] = subtree_cost(seg, i, own) > 300.0 + 0.3 * (double)own;
+        }
+        if (s->kind == VP__EXPR_REDUCE || stored[i]) home[i] = (int8_t)i;
+        for (int k = 0; k < s->nargs; k++) {
+            int8_t *h = &home[s->arg[k]];
+            *h = *h == NOWHERE || *h == home[i] ? home[i] : SEVERAL;
+        }
+    }
+}
+
 static int cut_part(cutter *c, int root);
 
 /* Adds a leaf to a part; returns its value number or -1 without memory. */
-static int add_leaf(cutter *c, vp__part *p, vp_dtype t, int source, int ndim,
+static int add_leaf(const cutter *c, vp__part *p, vp_dtype t, int source, int ndim,
                     const int64_t *dims, const int64_t *strides) {
     int i = p->kernel.nleaves++;
     p->kernel.leaf[i].dtype = (uint8_t)t;
@@ -190,8 +235,35 @@ static int add_leaf(cutter *c, vp__part *p, vp_dtype t, int source, int ndim,
  * here until then. */
 enum { FIRST_INSTR = 128 };
 
-static int visit(cutter *c, vp__part *p, int term, bool root) {
+static int visit(cutter *c, making *m, int term);
+
+static int visit_op(cutter *c, making *m, const vp__term *s) {
+    vp__part *p = m->part;
+    uint8_t arg[3] = {0, 0, 0};
+    for (int i = 0; i < s->nargs; i++) {
+        int v = visit(c, m, s->arg[i]);
+        if (v < 0) return -1;
+        arg[i] = (uint8_t)v;
+    }
+    int i = p->kernel.ninstrs++;
+    p->kernel.instr[i] = (vp__instr){s->op, s->type, s->result, {arg[0], arg[1], arg[2]}};
+    p->cost += vp__cost_static(s->op, s->type, p->count);
+    return FIRST_INSTR + i;
+}
+
+/* What another part makes, which is made now if it has not been. */
+static int visit_part(cutter *c, making *m, int term) {
+    int part = c->part_of[term];
+    if (part == NOT_YET) part = cut_part(c, term);
+    if (part < 0) return -1;
+    const vp__part *q = c->cut->part[part];
+    return add_leaf(c, m->part, c->seg->term[term].result, ~part, q->out_ndim,
+                    q->out_dims, q->out_strides);
+}
+
+static int visit_new(cutter *c, making *m, int term) {
     const vp__term *s = &c->seg->term[term];
+    vp__part *p = m->part;
     switch ((vp__expr_kind)s->kind) {
     case VP__EXPR_LEAF: {
         const vp__leaf_layout *l = &c->leaves[s->leaf];
@@ -207,18 +279,10 @@ static int visit(cutter *c, vp__part *p, int term, bool root) {
     }
     case VP__EXPR_OP: {
         int64_t own = vp__shape_count(s->ndim, s->dims, 1);
-        if (!root && store_once(c->seg, term, own, p->count)) break;
-        uint8_t arg[3] = {0, 0, 0};
-        for (int i = 0; i < s->nargs; i++) {
-            int v = visit(c, p, s->arg[i], false);
-            if (v < 0) return -1;
-            arg[i] = (uint8_t)v;
-        }
-        int i = p->kernel.ninstrs++;
-        p->kernel.instr[i] =
-            (vp__instr){s->op, s->type, s->result, {arg[0], arg[1], arg[2]}};
-        p->cost += vp__cost_static(s->op, s->type, p->count);
-        return FIRST_INSTR + i;
+        if (c->part_of[term] != NOT_YET || c->stored[term] ||
+            store_once(c->seg, term, own, p->count))
+            break;
+        return visit_op(c, m, s);
     }
     case VP__EXPR_REDUCE:
     case VP__EXPR_COUNT:
@@ -227,10 +291,13 @@ static int visit(cutter *c, vp__part *p, int term, bool root) {
     case VP__EXPR_LIBRARY:
     case VP__EXPR_POISON: break;
     }
-    int part = cut_part(c, term);
-    if (part < 0) return -1;
-    const vp__part *q = c->cut->part[part];
-    return add_leaf(c, p, s->result, ~part, q->out_ndim, q->out_dims, q->out_strides);
+    return visit_part(c, m, term);
+}
+
+static int visit(cutter *c, making *m, int term) {
+    int16_t *value = &m->value[term];
+    if (*value == NOT_YET) *value = (int16_t)visit_new(c, m, term);
+    return *value;
 }
 
 static void number_values(vp__kernel *k) {
@@ -301,18 +368,26 @@ static int cut_part(cutter *c, int root) {
     p->count = vp__shape_count(p->ndim, p->dims, 1);
     p->cost = 20;
     if (reduces) p->cost += vp__cost_static(s->op, s->type, p->count);
-    if (visit(c, p, reduces ? s->arg[0] : root, true) < 0) return -1;
+    making m = {.part = p};
+    memset(m.value, NOT_YET, sizeof m.value);
+    const bool computes = !reduces && s->kind == VP__EXPR_OP;
+    if ((computes ? visit_op(c, &m, s) : visit_new(c, &m, reduces ? s->arg[0] : root)) <
+        0)
+        return -1;
     number_values(&p->kernel);
     if (!lay_out(c, p, s)) return -1;
     p->flat = is_flat(p);
     c->cut->cost += p->cost;
     c->cut->part[c->cut->nparts] = p;
+    c->part_of[root] = (int8_t)c->cut->nparts;
     return c->cut->nparts++;
 }
 
 bool vp__segment_cut(vp__cut *cut, const vp__segment *seg, const vp__leaf_layout *leaves,
                      vp__arena *arena) {
-    cutter c = {cut, seg, leaves, arena};
+    cutter c = {.cut = cut, .seg = seg, .leaves = leaves, .arena = arena};
+    memset(c.part_of, NOT_YET, sizeof c.part_of);
+    find_stored(seg, c.stored);
     cut->nparts = 0;
     cut->cost = 0;
     return cut_part(&c, seg->nterms - 1) >= 0;

@@ -93,9 +93,11 @@ void vp__target_let_go(const vp__target *t) { vp__spin_unlock(&t->buffer->lock);
 /* --- puts ------------------------------------------------------------------------------ */
 
 /* How many leaves read s, and whether any of them reads other elements than the target's
- * own in the target's order: then the value must not be computed in place. */
+ * own in the target's order: then the value must not be computed in place. What has other users
+ * too, and the leaves under it, are theirs. */
 static uint32_t own_reads(const vp__expr *e, const vp__storage *s, const vp__target *t,
                           bool *elsewhere) {
+    if (e->others) return 0;
     if (e->kind == VP__EXPR_LEAF) {
         if (e->storage != s) return 0;
         bool same = !e->late && e->offset == t->offset && e->ndim == t->ndim;

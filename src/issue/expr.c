@@ -15,31 +15,41 @@
  * another thread is recognised without looking at that thread. */
 enum { INDEX_BITS = 20, CHUNK = 256, CHUNKS = (1 << INDEX_BITS) / CHUNK };
 
-typedef struct {
+struct vp__exprs {
     uint32_t number; /* of the thread */
+    uint32_t mark;   /* the last one given out */
     uint32_t made;   /* records made so far */
     vp__expr *chunk[CHUNKS];
     vp__expr *unused; /* through ->next */
     vp__expr roots;   /* head of the ring of open roots */
-} expr_table;
+};
 
 /* Made with a thread's first record. */
-static _Thread_local expr_table *table __attribute__((tls_model("initial-exec")));
+static _Thread_local vp__exprs *table __attribute__((tls_model("initial-exec")));
 /* What every caller gets when not even a record can be had. */
 static _Thread_local vp__expr no_record __attribute__((tls_model("initial-exec")));
 static _Atomic uint32_t threads;
 static pthread_key_t leaving; /* of threads that have one or the other */
 static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
 
-static void free_table(expr_table *t) {
+static void free_table(vp__exprs *t) {
     while (t->roots.next != &t->roots) vp__expr_free(t->roots.next);
     for (int i = 0; i < CHUNKS && t->chunk[i]; i++) free(t->chunk[i]);
     free(t);
     table = NULL;
 }
 
+static bool is_held(const vp__exprs *t) {
+    for (const vp__expr *e = t->roots.next; e != &t->roots; e = e->next)
+        if (e->names) return true;
+    return false;
+}
+
 static void leave(void *of) {
-    (void)of;
+    if (table && is_held(table)) { /* names.c has not been here yet, which issues it */
+        pthread_setspecific(leaving, of);
+        return;
+    }
     if (table) free_table(table);
     vp__error_release(no_record.error);
     no_record.error = NULL;
@@ -58,8 +68,8 @@ static void leave_later(void *of) {
 }
 
 /* NULL without memory; the next record tries again. */
-SELDOM static expr_table *new_table(void) {
-    expr_table *t = aligned_alloc(_Alignof(expr_table), sizeof *t);
+SELDOM static vp__exprs *new_table(void) {
+    vp__exprs *t = aligned_alloc(_Alignof(vp__exprs), sizeof *t);
     if (!t) return NULL;
     memset(t, 0, sizeof *t);
     /* relaxed: only uniqueness counts. Numbers wrap after 4095 threads; then a foreign
@@ -71,7 +81,7 @@ SELDOM static expr_table *new_table(void) {
     return table = t;
 }
 
-SELDOM static bool grow(expr_table *t) {
+SELDOM static bool grow(vp__exprs *t) {
     uint32_t c = t->made / CHUNK;
     if (c >= CHUNKS) return false;
     vp__expr *e = aligned_alloc(_Alignof(vp__expr), CHUNK * sizeof *e);
@@ -121,7 +131,7 @@ static inline vp__expr *init_record(vp__expr *e, vp__expr_kind kind, int ndim,
 
 /* The table has no record left, or those there are have not enough axes. */
 SELDOM static vp__expr *new_record(vp__expr_kind kind, int ndim, const char *where) {
-    expr_table *t = table ? table : new_table();
+    vp__exprs *t = table ? table : new_table();
     if (!t || (!t->unused && !grow(t))) return out_of_records(where);
     if (ndim <= VP__EXPR_AXES)
         return init_record(t->unused, kind, ndim, t->unused->own_axes, VP__EXPR_AXES,
@@ -160,13 +170,31 @@ static inline void free_record(vp__expr *e) {
 
 void vp__expr_free(vp__expr *e) {
     if (e->generation == 0) return; /* out_of_records' */
+    if (e->others) {
+        e->others--;
+        return;
+    }
     for (int i = 0; i < e->nargs; i++) {
-        if (e->arg[i]->nargs)
-            vp__expr_free(e->arg[i]); /* a segment is shallow */
-        else if (e->arg[i]->generation)
-            free_record(e->arg[i]);
+        vp__expr *a = e->arg[i];
+        if (a->nargs || a->others)
+            vp__expr_free(a); /* a segment is shallow */
+        else if (a->generation)
+            free_record(a);
     }
     free_record(e);
+}
+
+uint32_t vp__expr_new_mark(void) {
+    if (++table->mark == 0) table->mark = 1; /* 0 is that of new records */
+    return table->mark;
+}
+
+vp__exprs *vp__exprs_of_thread(void) { return table; }
+
+vp__exprs *vp__exprs_take_place(vp__exprs *of) {
+    vp__exprs *own = table;
+    table = of;
+    return own;
 }
 
 vp__expr *vp__expr_reserve(void) {
@@ -293,7 +321,7 @@ vp__expr *vp__expr_roots(void) {
 }
 
 vp__expr *vp__expr_find(uint32_t slot, uint32_t generation) {
-    const expr_table *t = table;
+    const vp__exprs *t = table;
     if (__builtin_expect(!t, 0)) return NULL;
     vp__expr *last = t->roots.previous; /* nearly always the one */
     if (last->slot == slot && last->generation == generation && last != &t->roots)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Expressions: results nobody named yet. Each is a tree, because an expression is used
- * once; the tree under one expression is an open segment. Its leaves have captured the
- * storages they read, so whatever the program writes next, it sees what was there.
+ * Expressions: results that are not issued yet. Each is a tree, because an expression is used
+ * once; the tree under one expression is an open segment. What a name holds may be used more
+ * often: then it is under several others, or under one in several places. Leaves have captured
+ * the storages they read, so whatever the program writes next, they see what was there.
  *
  * Expressions belong to the thread that issued them; nothing here is shared.
  */
@@ -63,7 +64,15 @@ typedef struct vp__expr {
         struct vp__lib_params *library; /* LIBRARY */
     };
     struct vp__expr *previous,
-        *next; /* among the thread's open ones; only roots are linked */
+        *next;       /* among the thread's open ones; only roots are linked */
+    uint32_t others; /* references to it beside one: of what uses it, and of names */
+    uint32_t mark;   /* of the last walk that met it, which noted: */
+    uint8_t term;    /* its number in a segment, */
+    uint8_t seen;    /* and how often it was met */
+    uint8_t names;   /* that hold it: api/held.h */
+    bool shares;     /* something under it may have other users as well */
+    bool repeats;    /* something under it is used more than once: see vp__settle */
+    bool computed;   /* as a part of something else, and not stored */
 
     struct vp__expr *arg[3];
     union {
@@ -92,8 +101,17 @@ vp__expr *vp__expr_view(vp__expr *leaf, const vp__viewop *op, int ndim,
 vp__expr *vp__expr_library(const struct vp__lib_params *p, vp_dtype dtype, int nin,
                            vp__expr **in, int ndim, const int64_t *dims,
                            const char *where);
-/* Frees the whole tree and what it holds. */
+/* Gives up a reference; with the last one the whole tree goes, and what it holds. */
 void vp__expr_free(vp__expr *e);
+/* One more reference. */
+static inline vp__expr *vp__expr_share(vp__expr *e) {
+    e->others++;
+    return e;
+}
+
+/* A mark that no expression of the calling thread has: walks mark what they have met, since
+ * there may be several ways to it. */
+uint32_t vp__expr_new_mark(void);
 /* Turns an expression, without its tree, into one that only carries an error. */
 void vp__expr_fail(vp__expr *e, vp__error *error);
 /* An expression that only carries an error; takes the error over. */
@@ -115,8 +133,14 @@ vp__expr *vp__expr_roots(void); /* first of the calling thread's, through ->next
 
 /* Handles: a slot and generation that belong to this thread, or NULL. */
 vp__expr *vp__expr_find(uint32_t slot, uint32_t generation);
-/* Whether the handle was made by another thread (for the error message). */
+/* Whether a slot is another thread's. */
 bool vp__expr_is_foreign(uint32_t slot);
+
+/* What a thread has of expressions. The calling thread may take the place of another one, which
+ * is stopped meanwhile: returns what it had itself. */
+typedef struct vp__exprs vp__exprs;
+vp__exprs *vp__exprs_of_thread(void);
+vp__exprs *vp__exprs_take_place(vp__exprs *of);
 
 /* With the dims of a leaf set: fills in count and like. */
 void vp__expr_measure(vp__expr *leaf);

@@ -223,7 +223,8 @@ static const vp__work flat_work = {
 __attribute__((flatten)) vp__node *vp__flat_node(const vp__flat *f, vp__expr *e,
                                                  int target_ndim) {
     const vp__kernel *k = &f->kernel;
-    int inputs = e->leaves; /* which constants are not counted among */
+    int inputs = 0; /* what has become a leaf since is one of them, however many it had */
+    for (int i = 0; i < k->nleaves; i++) inputs += f->leaf[i] != NULL;
     size_t instrs = (size_t)k->ninstrs * sizeof(vp__instr);
     size_t values = (size_t)(k->nleaves - inputs) * VALUE;
     /* Only a put needs the value's own axes, to store it from a temporary. */
@@ -260,7 +261,10 @@ __attribute__((flatten)) vp__node *vp__flat_node(const vp__flat *f, vp__expr *e,
         /* Its axes are nobody's business: the loop is flat. */
         in->storage = l->storage;
         in->captured = true;
-        l->storage = NULL;
+        if (e->shares || l->others) /* somebody else may want it later */
+            vp__storage_capture(l->storage);
+        else
+            l->storage = NULL;
         in->offset = l->offset;
         in->region = leaf_region(l);
         in->dims = in->strides = NULL;

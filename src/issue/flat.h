@@ -20,7 +20,7 @@ typedef struct {
 
 /* Whether an expression is such a tree. */
 static inline bool vp__flat_is(const vp__expr *e) {
-    return e->kind == VP__EXPR_OP && e->like;
+    return e->kind == VP__EXPR_OP && e->like && !e->repeats;
 }
 
 void vp__flat_build(vp__flat *f, vp__expr *e);

@@ -20,6 +20,7 @@ static vp__error *no_memory(const char *where) {
 }
 
 vp__error *vp__put(const vp__target *t, vp__expr *value, const char *where) {
+    vp__settle(value);
     if (vp__bundle_next(t, value)) {
         vp__expr_free(value);
         return NULL;

@@ -168,6 +168,7 @@ typedef struct {
     int64_t *const *layout; /* of the next leaf */
     vp__expr **leaf;
     uint64_t others; /* terms that are other constants */
+    uint32_t mark;
 } cursor;
 
 static bool is_value(const vp__term *s, const vp__expr *e) {
@@ -205,6 +206,21 @@ static bool is_same(cursor *c, vp__expr *e) {
     return is_term(c, e);
 }
 
+/* The same where something is used more than once: it is one term, and whoever uses it says
+ * which. */
+static bool is_same_net(cursor *c, vp__expr *e) {
+    if (e->mark == c->mark) return true;
+    for (int i = 0; i < e->nargs; i++)
+        if (!is_same_net(c, e->arg[i])) return false;
+    const vp__term *s = c->term;
+    if (s == c->end) return false;
+    for (int i = 0; i < e->nargs; i++)
+        if (s->arg[i] != e->arg[i]->term) return false;
+    e->mark = c->mark;
+    e->term = (uint8_t)(s - c->first);
+    return is_term(c, e);
+}
+
 /* As below, but for constants: *others are the terms of those that differ. */
 static bool is_like(const vp__recipe *r, vp__expr *root, const int64_t *target,
                     vp__expr **leaves, uint64_t *others) {
@@ -213,8 +229,10 @@ static bool is_like(const vp__recipe *r, vp__expr *root, const int64_t *target,
         for (int i = 0; i < root->ndim; i++)
             if (r->target[i] != target[i]) return false;
     const vp__term *first = r->seg.term, *end = first + r->seg.nterms;
-    cursor c = {first, first, end, r->layout, leaves, 0};
-    const bool like = is_same(&c, root) && c.term == end;
+    cursor c = {first, first, end, r->layout, leaves, 0, 0};
+    if (root->repeats) c.mark = vp__expr_new_mark();
+    const bool like =
+        (c.mark ? is_same_net(&c, root) : is_same(&c, root)) && c.term == end;
     *others = c.others;
     return like;
 }

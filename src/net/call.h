@@ -27,7 +27,8 @@ static inline _Atomic int *vp__call_begin(void) {
     atomic_store_explicit(&core->call, VP__INSIDE, memory_order_relaxed);
     /* relaxed, and only the compiler is held: the fork's barrier orders the two. */
     atomic_signal_fence(memory_order_seq_cst);
-    if (__builtin_expect(atomic_load_explicit(&vp__forking, memory_order_relaxed), 0))
+    /* acquire pairs with vp__others_let_go. */
+    if (__builtin_expect(atomic_load_explicit(&vp__forking, memory_order_acquire), 0))
         vp__fork_pass(core, VP__OUTSIDE);
     return &core->call;
 }

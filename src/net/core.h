@@ -80,6 +80,11 @@ struct vp__core {
     /* Nodes that its thread goes on adding to; whoever exchanges one for NULL has it. */
     _Atomic(vp__node *) open[VP__OPEN];
     struct vp__issuer *issuer; /* what its thread said so far; made by issue/issuer.c */
+    struct vp__holder
+        *holder; /* what its names hold unissued: api/held.c; and whether there is */
+    _Atomic uint32_t
+        unissued;  /* something long, another number each time, or 0: unissued.h */
+    uint32_t kept; /* the last of them */
     vp__counters counters;
     /* What its thread waits for, and what it is going to read when that has happened: here
      * and not on its stack, so that signals find it in a child that has not the thread. */

@@ -10,23 +10,10 @@
 #include "net/fork.h"
 
 #include <pthread.h>
-#include <sched.h>
 
 #include "net/pause.h"
 #include "net/wait.h"
 #include "net/workers.h"
-
-static bool is_in_the_way(const vp__core *c) {
-    /* acquire pairs with the release of whoever leaves or pauses. */
-    return atomic_load_explicit(&c->call, memory_order_acquire) == VP__INSIDE;
-}
-
-/* Records that are made meanwhile belong to threads that will see us. */
-static void wait_for_others(const vp__core *self) {
-    int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
-    for (int i = 0; i < count; i++)
-        while (vp__cores[i] != self && is_in_the_way(vp__cores[i])) sched_yield();
-}
 
 static void before_fork(void) {
     vp__storages_hold();
@@ -34,7 +21,7 @@ static void before_fork(void) {
     /* seq_cst, and the barrier: see pause.h. */
     atomic_fetch_or_explicit(&vp__forking, VP__FORK_WAITS, memory_order_seq_cst);
     vp__everybody_sees();
-    wait_for_others(vp__core_of_thread());
+    vp__others_wait(vp__core_of_thread());
     vp__workers_hold();
     vp__cores_hold();
 }

@@ -24,7 +24,9 @@ typedef struct {
     int64_t share_ns;   /* nodes shorter than this are left to a thread that waits */
     int64_t wake_ns;    /* unstarted work that is worth waking a worker for */
     int64_t spin_ns;    /* how long an idle worker looks around before it naps */
-    int naps;           /* how often it naps before it sleeps for good */
+    int64_t
+        unissued_ns; /* how long it sees a value that is kept unissued; 0: it never looks */
+    int naps;        /* how often it naps before it sleeps for good */
 } vp__tuning_t;
 
 extern vp__tuning_t vp__tuning;

@@ -12,6 +12,7 @@
 #include "net/pause.h"
 #include "net/run.h"
 #include "net/tuning.h"
+#include "net/unissued.h"
 #include "trace/trace.h"
 
 static pthread_t threads[VP__MAX_CORES / 2];
@@ -19,6 +20,10 @@ static int thread_count;
 static _Atomic bool workers_started;
 static pthread_mutex_t starting =
     PTHREAD_MUTEX_INITIALIZER; /* guards starting, stopping */
+
+static void pause_a_little(void) {
+    for (int i = 0; i < 16; i++) vp__spin_pause();
+}
 
 static void *worker(void *arg) {
     vp__core *self = arg;
@@ -28,6 +33,7 @@ static void *worker(void *arg) {
     vp__trace_thread(name);
     uint64_t idle_since = 0;
     int naps = 0;
+    vp__unissued_look look = {0, 0};
     while (!atomic_load_explicit(&vp__workers_pause, memory_order_acquire)) {
         if (vp__storages_are_owed()) vp__storages_give_back(true);
         vp__node *n = vp__core_find(self);
@@ -41,7 +47,7 @@ static void *worker(void *arg) {
         uint64_t now = vp__clock_ticks();
         if (!idle_since) idle_since = now;
         if (naps == 0 && vp__clock_ns(now - idle_since) < (uint64_t)vp__tuning.spin_ns) {
-            for (int i = 0; i < 16; i++) vp__spin_pause();
+            pause_a_little();
             continue;
         }
         /* What issuers still gather is not worth waking anybody for, but done before that. */
@@ -51,6 +57,10 @@ static void *worker(void *arg) {
                 vp__open_release(self, n);
             else
                 vp__node_run(self, n);
+            continue;
+        }
+        if (vp__unissued_watch(self, &look)) {
+            pause_a_little();
             continue;
         }
         vp__core_sleep(self, NULL, naps < vp__tuning.naps ? 1000000 : -1);

@@ -267,4 +267,5 @@ void fuzz_tune(vp__tuning_t *t, uint64_t seed) {
     t->bundle_after = fuzz_below(&r, 4);
     t->bundle_ns = fuzz_between(&r, 100, 20000);
     t->share_ns = fuzz_chance(&r, 60) ? 0 : fuzz_between(&r, 0, 20000);
+    t->unissued_ns = fuzz_chance(&r, 50) ? 0 : fuzz_between(&r, 1, 2000);
 }
