@@ -126,6 +126,28 @@ VP_TEST(names_that_hold_values_are_views_and_selections_too) {
     VP_CHECK_VALUES(w, 0, 7);
 }
 
+/* A selection with a name is a value of its own, whoever is written first. */
+VP_TEST(selections_with_names_are_values) {
+    double memory[6] = {0, 1, 2, 3, 4, 5};
+    vp_array b = vp_borrow(VP_F64, vp_shape(6), NULL, memory, VP_WRITABLE, NULL, NULL);
+    for (int turn = 0; turn < 2; turn++) {
+        vp_array a = turn ? b : vp__test_counting(6);
+        vp_array part = vp_let(vp_get(a, vp_range(1, 3))), all = vp_let(vp_flip(a, 0));
+        vp_array same = vp_let(part),
+                 sum = vp_let(vp_add(part, vp_get(all, vp_until(2))));
+        vp_put(a, vp_at(VP_ALL), 9.0);
+        VP_CHECK_VALUES(part, 1, 2);
+        vp_put(part, vp_at(0), -1.0);
+        vp_put(all, vp_at(0), -5.0);
+        VP_CHECK_VALUES(same, 1, 2);
+        VP_CHECK_VALUES(part, -1, 2);
+        VP_CHECK_VALUES(all, -5, 4, 3, 2, 1, 0);
+        VP_CHECK_VALUES(sum, 6, 6);
+        VP_CHECK_VALUES(a, 9, 9, 9, 9, 9, 9);
+    }
+    VP_CHECK_OK(vp_sync());
+}
+
 VP_TEST(a_failure_reaches_whoever_looks) {
     vp_array a = vp__test_counting(3);
     vp_array at = vp_let(vp_add(vp__test_counting(3), 1.0));

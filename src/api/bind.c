@@ -9,35 +9,12 @@
 #include "api/operand.h"
 #include "array/shape.h"
 
-/* A named part of a larger array is copied, not shared, when it is at most this share of
- * it: sharing would make the next write to the large one copy all of it. It is also copied
- * when there are gaps between its elements: what a name refers to is laid out without,
- * whether its size was known when it was named or not. */
-enum { SHARE_AT_LEAST = 2 };
-
-/* Closes an expression into a value with storage it may be written in. */
-static void close_value(vp__expr *e, vp__value *v, const char *where) {
-    bool part = false;
-    if (e->kind == VP__EXPR_LEAF && !e->late) {
-        int64_t bytes = e->count * vp__dtype[e->dtype].size;
-        part = !vp__layout_is_dense(e->ndim, e->dims, e->strides,
-                                    vp__dtype[e->dtype].size) ||
-               e->storage->borrowed || bytes * SHARE_AT_LEAST <= e->storage->bytes;
-    }
-    if (part) {
-        const vp__lib_params p = {.kind = VP__LIB_copy, .order = VP__ORDER_KEEP};
-        vp__library_issue(&p, (vp_dtype)e->dtype, 1, &e, e->ndim, NULL, "copy", where, v);
-    } else {
-        vp__close(e, v);
-    }
-}
-
 vp_array vp__let(const char *where, vp_operand x) {
     VP__CALL;
     vp__expr *e = vp__argument(x, where);
     if (vp__held_may_stay(e)) return vp__held_new(e);
     vp__value v;
-    close_value(e, &v, where);
+    vp__close_to_own(e, &v, where);
     return vp__name_new(&v);
 }
 
@@ -49,7 +26,7 @@ static void report(vp__error *e) {
 /* Stores the value; false if the handle is stale. */
 static bool set_value(vp_array a, vp__expr *e, const char *where) {
     vp__value v;
-    close_value(e, &v, where);
+    vp__close_to_own(e, &v, where);
     vp__name *n = vp__held_lock_to_bind(a);
     if (n) {
         vp__name_bind(n, &v);

@@ -119,8 +119,16 @@ static vp__holder *holder_new(void) {
     return mine;
 }
 
+/* Whether it is a value that can be used where it is not issued. */
+static bool is_usable(const vp__expr *e) {
+    return e->kind == VP__EXPR_OP || e->kind == VP__EXPR_REDUCE ||
+           e->kind == VP__EXPR_LEAF;
+}
+
 bool vp__held_may_stay(const vp__expr *e) {
-    if ((e->kind != VP__EXPR_OP && e->kind != VP__EXPR_REDUCE) || e->late) return false;
+    /* Of arrays selections alone: to give the whole of one another name takes no longer. */
+    if (!is_usable(e) || e->late || (e->kind == VP__EXPR_LEAF && !e->buffer))
+        return false;
     /* relaxed: what another thread does about it waits for the end of this call. */
     return !atomic_load_explicit(&vp__many_issuers, memory_order_relaxed) &&
            e->names < UINT8_MAX && !(vp__config_get()->without & VP__WITHOUT_LIVENESS) &&
@@ -135,7 +143,11 @@ static void hold(vp__name *n, vp__expr *e) {
     n->held = e;
     n->holder = mine;
     if (e->names++) return;
-    if (e->like) {
+    if (e->buffer) { /* the value is its own, and no view */
+        vp__buffer_release(e->buffer);
+        e->buffer = NULL;
+    }
+    if (e->like && e->kind != VP__EXPR_LEAF) {
         vp__flat_strides(e, e->strides);
         e->like = e;
     }
@@ -218,12 +230,15 @@ static vp__name *issue_own(vp__name *n, vp_array a) {
     vp__name_unlock(n);
     forget(a);
     vp__materialise(e);
-    n = lock_again(a, e);
-    if (!n) return NULL;
     vp__value v;
-    vp__close(vp__expr_share(e), &v);
-    let_go(n);
-    vp__name_bind(n, &v);
+    vp__close_to_own(vp__expr_share(e), &v, e->where);
+    n = lock_again(a, e);
+    if (n) {
+        let_go(n);
+        vp__name_bind(n, &v);
+    } else {
+        vp__value_release(&v);
+    }
     return n;
 }
 
@@ -285,7 +300,7 @@ vp__name *vp__held_lock(vp_array a) {
 vp__expr *vp__held_use(vp__name **name, vp_array a) {
     vp__name *n = *name;
     vp__expr *e = n->held;
-    if (n->holder != mine || (e->kind != VP__EXPR_OP && e->kind != VP__EXPR_REDUCE)) {
+    if (n->holder != mine || !is_usable(e)) {
         *name = issue_held(n, a);
         return NULL;
     }

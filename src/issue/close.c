@@ -138,6 +138,28 @@ void vp__close(vp__expr *e, vp__value *out) {
     vp__expr_free(e);
 }
 
+/* A named part of a larger array is copied, not shared, when it is at most this share of
+ * it: sharing would make the next write to the large one copy all of it. It is also copied
+ * when there are gaps between its elements: what a name refers to is laid out without,
+ * whether its size was known when it was named or not. */
+enum { SHARE_AT_LEAST = 2 };
+
+static bool is_part(const vp__expr *e) {
+    if (e->kind != VP__EXPR_LEAF || e->late) return false;
+    const int size = vp__dtype[e->dtype].size;
+    return !vp__layout_is_dense(e->ndim, e->dims, e->strides, size) ||
+           e->storage->borrowed || e->count * size * SHARE_AT_LEAST <= e->storage->bytes;
+}
+
+void vp__close_to_own(vp__expr *e, vp__value *out, const char *where) {
+    if (!is_part(e)) {
+        vp__close(e, out);
+        return;
+    }
+    const vp__lib_params p = {.kind = VP__LIB_copy, .order = VP__ORDER_KEEP};
+    vp__library_issue(&p, (vp_dtype)e->dtype, 1, &e, e->ndim, NULL, "copy", where, out);
+}
+
 /* Makes e a leaf that reads v, which is taken over. */
 static void become_leaf(vp__expr *e, const vp__value *v) {
     e->kind = VP__EXPR_LEAF;
@@ -293,7 +315,7 @@ void vp__materialise_readers(vp__storage *s) {
         if (!reads(e, s)) continue;
         if (e->kind != VP__EXPR_LEAF)
             vp__materialise(e);
-        else if (s->borrowed)
+        else if (s->borrowed || (e->names && is_part(e)))
             vp__copy_leaf(e);
     }
 }

@@ -13,7 +13,10 @@
  * Consumes the expression. */
 void vp__close(vp__expr *e, vp__value *out);
 
-/* The same, but the expression stays as a leaf that reads the value. */
+/* The same for a name, which may write into it: a leaf that is better copied than shared is. */
+void vp__close_to_own(vp__expr *e, vp__value *out, const char *where);
+
+/* The same as vp__close, but the expression stays as a leaf that reads the value. */
 void vp__materialise(vp__expr *e);
 
 /* Before an expression is flattened: of what is under it and has other users too, computes that
