@@ -370,6 +370,17 @@ def check_placement():
     check("one core", machine.placement({"cores": 1, "together": 1}) == "")
 
 
+def start_bench(action, *arguments):
+    """Starts `vproc bench tiny` with this action for SIGINT, and waits until it is measuring.
+    What our own process inherited does not matter: shells ignore SIGINT in the background."""
+    process = subprocess.Popen(
+        [str(BUILD / "vproc"), "bench", "tiny", "--peers", "none", *arguments], text=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, action))
+    process.stderr.readline()  # it says what it is about to measure
+    return process
+
+
 def check_stopping():
     """Who is stopped says so, and leaves no empty file; a file that was there stays."""
     with tempfile.TemporaryDirectory() as folder:
@@ -377,16 +388,22 @@ def check_stopping():
             file = Path(folder) / "some.json"
             if before:
                 file.write_text(before)
-            process = subprocess.Popen(
-                [str(BUILD / "vproc"), "bench", "tiny", "--peers", "none", "--seconds", "100",
-                 "--work", folder, "--json", str(file)], text=True,
-                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-            process.stderr.readline()  # it says what it is about to measure
+            process = start_bench(signal.SIG_DFL, "--seconds", "100", "--work", folder,
+                                  "--json", str(file))
             process.send_signal(signal.SIGINT)
             said = process.communicate(timeout=60)[1]
             check("stopped", process.returncode == 1 and "stopped before anything" in said
                   and "Traceback" not in said, said)
             check("its file", file.read_text() == before if before else not file.exists())
+
+
+def check_not_stopping():
+    """Where SIGINT is ignored, as by nohup and by shells in the background, it stays so."""
+    with tempfile.TemporaryDirectory() as folder:
+        process = start_bench(signal.SIG_IGN, "--seconds", "0.5", "--work", folder)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
+        check("not stopped", process.returncode == 0 and "stopped" not in said, said)
 
 
 def check_plan():
@@ -491,6 +508,7 @@ check_what_shadows()
 check_threads()
 check_placement()
 check_stopping()
+check_not_stopping()
 check_plan()
 check_progress()
 check_tables_for_people()
