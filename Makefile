@@ -22,11 +22,9 @@ DEMO_SECONDS ?= 0.4
 # Steps here are in order, also with `make -j`; Ninja does the work in parallel.
 .NOTPARALLEL:
 
-all: setup-build $(BUILD)/build.ninja
+all: setup-build
+	@tools/configure.sh $(BUILD) --prefix=$(PREFIX)
 	@ninja -C $(BUILD) -j $(JOBS)
-
-$(BUILD)/build.ninja:
-	@meson setup $(BUILD) --prefix=$(PREFIX)
 
 setup-build setup-test setup-check setup-demo: setup-%:
 	@tools/setup.sh $*
