@@ -175,6 +175,12 @@ static void bench_planes(int64_t side, vp_dtype t) {
     fill(in, t, n);
     work w = {.in = {in, dims, rows, 2, t}, .out = {out, dims, rows, 2, t}};
     report("copy", t, n, best(call_copy, &w));
+    int64_t fewer[] = {side, side - 1};
+    w.in.dims = w.out.dims = fewer;
+    w.out.data = (char *)out + size;
+    report("copy by a column", t, n, best(call_copy, &w));
+    w.in.dims = w.out.dims = dims;
+    w.out.data = out;
     w.axis = 0;
     report("cumsum axis 0", t, n, best(call_cumsum, &w));
     w.axis = 1;

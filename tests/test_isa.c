@@ -270,6 +270,38 @@ VP_TEST_TIMEOUT(a_row_has_the_same_bits_wherever_its_operands_lie, 60) {
     }
 }
 
+/* Copies whose two sides lie every way to each other modulo a page, and nothing beside them. */
+static void check_copies(const vp__kernels *k) {
+    static _Alignas(4096) char from[3 * 4096], to[3 * 4096], around[3 * 4096];
+    static const int64_t longer[] = {1023, 4095, 4096, 4097, 8100};
+    static const int apart[] = {0, 1, 8, 63, 64, 1023, 1024, 4095};
+    enum { LENGTHS = 300 };
+    for (size_t i = 0; i < sizeof from; i++) {
+        from[i] = (char)draw();
+        around[i] = (char)draw();
+    }
+    for (int i = 0; i < LENGTHS + 5; i++) {
+        const int64_t n = i < LENGTHS ? i : longer[i - LENGTHS];
+        for (int j = 0; j < 16; j++) {
+            const int out = apart[j % 8] * (j < 8), in = apart[j % 8] * (j >= 8);
+            memcpy(to, around, sizeof to);
+            k->copy(to + out, from + in, n);
+            if (memcmp(to + out, from + in, (size_t)n) != 0 ||
+                memcmp(to, around, (size_t)out) != 0 ||
+                memcmp(to + out + n, around + out + n, sizeof to - (size_t)(out + n)) !=
+                    0)
+                VP_FAIL("a copy of %lld bytes on %s from %d to %d is wrong", (long long)n,
+                        k->isa, in, out);
+        }
+    }
+}
+
+VP_TEST(copies_are_exact_wherever_they_lie) {
+    check_copies(vp__kernels_for("baseline"));
+    for (int i = 0; i < NISAS; i++)
+        if (vp__kernels_for(isas[i])) check_copies(vp__kernels_for(isas[i]));
+}
+
 /* n contiguous elements, more than a chunk of them. */
 static void reduce_all(const vp__reduce_kernel *k, void *out, const char *x, int size,
                        int64_t n) {

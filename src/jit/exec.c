@@ -85,7 +85,7 @@ static void flat_leaf(const vp__kernels *k, const vp__kernel *kernel,
     if (leaf->constant)
         k->fill[vp__log2_size(size)](out, &leaf->value, n);
     else if (out != leaf_data[0])
-        memcpy(out, leaf_data[0], (size_t)(n * size));
+        k->copy(out, leaf_data[0], n * size);
 }
 
 void vp__exec_flat(const vp__kernel *kernel, void *const *leaf_data, void *out, int64_t n,

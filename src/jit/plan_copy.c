@@ -4,8 +4,6 @@
  * results out of them. Two loops are handled in one go for each element size, so that a
  * loop of three elements costs no call; whatever surrounds them is an odometer.
  */
-#include <string.h>
-
 #include "jit/plan_parts.h"
 
 typedef struct {
@@ -119,6 +117,30 @@ static void copy_turned(int lg, char *to, int64_t D, const char *from, int64_t S
     }
 }
 
+typedef uint64_t half_8 __attribute__((aligned(1), may_alias));
+typedef uint64_t half_16 __attribute__((vector_size(16), aligned(1), may_alias));
+
+/* Copies n rows of 8 and more bytes; those that are not worth a call as two halves, which
+ * overlap. */
+static void copy_contiguous(const vp__kernels *k, char *to, int64_t D, const char *from,
+                            int64_t S, int64_t bytes, int64_t n) {
+    if (bytes > 32) {
+        for (int64_t j = 0; j < n; j++, to += D, from += S) k->copy(to, from, bytes);
+    } else if (bytes >= 16) {
+        for (int64_t j = 0; j < n; j++, to += D, from += S) {
+            const half_16 a = *(const half_16 *)from;
+            const half_16 b = *(const half_16 *)(from + bytes - 16);
+            *(half_16 *)to = a, *(half_16 *)(to + bytes - 16) = b;
+        }
+    } else {
+        for (int64_t j = 0; j < n; j++, to += D, from += S) {
+            const half_8 a = *(const half_8 *)from;
+            const half_8 b = *(const half_8 *)(from + bytes - 8);
+            *(half_8 *)to = a, *(half_8 *)(to + bytes - 8) = b;
+        }
+    }
+}
+
 static void copy_rows(const vp__kernels *k, int lg, char *to, int64_t d, int64_t D,
                       const char *from, int64_t s, int64_t S, int64_t m, int64_t n) {
     const int64_t size = (int64_t)1 << lg;
@@ -132,12 +154,14 @@ static void copy_rows(const vp__kernels *k, int lg, char *to, int64_t d, int64_t
             return;
         }
     }
+    if (d == size && s == size && m * size >= 8) {
+        copy_contiguous(k, to, D, from, S, m * size, n);
+        return;
+    }
     if (m >= 16 && d == size) {
         /* Long rows into a block: the vector kernels know the common strides. */
         for (int64_t j = 0; j < n; j++, to += D, from += S) {
-            if (s == size)
-                memcpy(to, from, (size_t)(m * size));
-            else if (s == 0)
+            if (s == 0)
                 k->fill[lg](to, from, m);
             else
                 k->gather[lg](to, from, s, m);

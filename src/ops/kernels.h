@@ -28,6 +28,7 @@ typedef void (*vp__cast_fn)(void *out, const void *in, int64_t n);
 
 /* Moves n elements of 1, 2, 4, 8 or 16 bytes between a contiguous block and a strided one
  * (stride in bytes, any value). fill stores one element n times. */
+typedef void (*vp__copy_fn)(void *out, const void *in, int64_t bytes);
 typedef void (*vp__gather_fn)(void *out, const void *in, int64_t stride, int64_t n);
 typedef void (*vp__scatter_fn)(void *out, int64_t stride, const void *in, int64_t n);
 typedef void (*vp__fill_fn)(void *out, const void *element, int64_t n);
@@ -103,6 +104,7 @@ typedef struct {
     vp__op_fn op[VP__NOPS][VP__NDTYPES]; /* by working type; NULL: not taken */
     vp__reduce_kernel reduce[VP__NOPS][VP__NDTYPES]; /* likewise; block NULL: not taken */
     vp__cast_fn cast[VP__NDTYPES][VP__NDTYPES];      /* [from][to] */
+    vp__copy_fn copy;                                /* what does not overlap */
     vp__gather_fn gather[5];                         /* by log2 of the element size */
     vp__scatter_fn scatter[5];
     vp__fill_fn fill[5];

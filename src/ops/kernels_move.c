@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Moving elements between contiguous and strided memory, and filling, by element size
- * alone; and the table of one instruction set put together from its parts.
+ * alone; copying bytes; and the table of one instruction set put together from its parts.
  */
 #include "ops/kernels_common.h"
 
@@ -10,6 +10,59 @@ typedef struct {
 } pair;
 
 typedef uint64_t eight __attribute__((aligned(4), may_alias));
+
+/* Of a few kilobytes and more, memcpy is a string instruction. That is the fastest there is,
+ * but where the target begins shortly behind the source modulo NEAR_PAGE: there many processors
+ * slow down, some to a tenth. Arrays lie alike modulo a page, so such rows are those of every
+ * copy by a few columns. */
+enum { LONG_COPY = 4096, NEAR_PAGE = 4096, NEAR_BYTES = 1024 };
+
+static bool memcpy_is_best(const char *out, const char *in, int64_t bytes) {
+    const uintptr_t behind = ((uintptr_t)out - (uintptr_t)in) % NEAR_PAGE;
+    return bytes >= LONG_COPY && (behind == 0 || behind >= NEAR_BYTES);
+}
+
+#if defined __AVX__
+enum { COPY_BYTES = 32 }; /* from the outer caches no slower than 64 */
+#else
+enum { COPY_BYTES = 16 };
+#endif
+typedef uint8_t copied __attribute__((vector_size(COPY_BYTES), aligned(1), may_alias));
+
+static inline void copy_one(char *out, const char *in) {
+    *(copied *)out = *(const copied *)in;
+}
+
+static inline void copy_two(char *out, const char *in) {
+    const copied a = ((const copied *)in)[0], b = ((const copied *)in)[1];
+    ((copied *)out)[0] = a, ((copied *)out)[1] = b;
+}
+
+static inline void copy_four(char *out, const char *in) {
+    const copied *p = (const copied *)in;
+    const copied a = p[0], b = p[1], c = p[2], d = p[3];
+    copied *o = (copied *)out;
+    o[0] = a, o[1] = b, o[2] = c, o[3] = d;
+}
+
+/* The last vectors overlap those before them, so that any number of bytes is whole ones. */
+static void copy(void *out, const void *in, int64_t bytes) {
+    enum { ONE = COPY_BYTES, TWO = 2 * ONE, FOUR = 4 * ONE };
+    char *o = out;
+    const char *p = in;
+    if (bytes < ONE || memcpy_is_best(o, p, bytes)) {
+        memcpy(o, p, (size_t)bytes);
+    } else if (bytes <= TWO) {
+        copy_one(o, p);
+        copy_one(o + bytes - ONE, p + bytes - ONE);
+    } else if (bytes <= FOUR) {
+        copy_two(o, p);
+        copy_two(o + bytes - TWO, p + bytes - TWO);
+    } else {
+        for (int64_t i = 0; i + FOUR < bytes; i += FOUR) copy_four(o + i, p + i);
+        copy_four(o + bytes - FOUR, p + bytes - FOUR);
+    }
+}
 
 /* Elements are only aligned as their own type: a pair has the alignment of complex128, and
  * what has eight bytes may be a complex64. */
@@ -23,7 +76,7 @@ typedef uint64_t eight __attribute__((aligned(4), may_alias));
         type *o = out;                                                                   \
         const char *p = in;                                                              \
         if (stride == sizeof(type))                                                      \
-            memcpy(out, in, (size_t)n * sizeof(type));                                   \
+            copy(out, in, n *(int64_t)sizeof(type));                                     \
         else if (stride == 0)                                                            \
             fill_##type(out, in, n);                                                     \
         else if (stride == -(int64_t)sizeof(type))                                       \
@@ -37,7 +90,7 @@ typedef uint64_t eight __attribute__((aligned(4), may_alias));
         const type *x = in;                                                              \
         char *p = out;                                                                   \
         if (stride == sizeof(type))                                                      \
-            memcpy(out, in, (size_t)n * sizeof(type));                                   \
+            copy(out, in, n *(int64_t)sizeof(type));                                     \
         else                                                                             \
             for (int64_t i = 0; i < n; i++, p += stride) *(type *)p = x[i];              \
     }
@@ -53,6 +106,7 @@ VP__MOVES(pair)
     k->scatter[log2] = scatter_##type
 
 void VP__ISA(vp__kernels_fill_move)(vp__kernels *k) {
+    k->copy = copy;
     VP__ENTER(0, uint8_t);
     VP__ENTER(1, uint16_t);
     VP__ENTER(2, uint32_t);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Moving elements between two layouts. Rows go through memcpy or the gather and scatter
+ * Moving elements between two layouts. Rows go through the copy, gather and scatter
  * kernels; planes whose two sides disagree about order are cut into tiles in which each
  * cache line is read and written once. Elements of four, eight and sixteen bytes, where
  * transposing matters most, are turned in registers.
@@ -27,7 +27,7 @@ void vp__move_row(char *out, int64_t out_stride, const char *in, int64_t in_stri
                   int64_t n, int size) {
     if (out_stride == size) {
         if (in_stride == size)
-            memcpy(out, in, (size_t)(n * size));
+            vp__kernels_get()->copy(out, in, n * size);
         else
             vp__kernels_get()->gather[vp__log2_size(size)](out, in, in_stride, n);
         return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Indexing with integer arrays. Indices are turned into byte offsets into base, a block
- * at a time; then either the subspace is moved index by index (rows, as memcpy where they
+ * at a time; then either the subspace is moved index by index (rows, as bytes where they
  * are contiguous), or the block of indices is moved for each element of the subspace,
  * whichever walks the other side's memory in order.
  *
