@@ -265,6 +265,49 @@ VP_TEST(a_large_matrix_product) {
     VP_CHECK_ARRAY(vp_matmul(f, b), z, N * N);
 }
 
+/* Whole numbers whose sums are exact in every type: multiples of `step` modulo 5. */
+static vp_array small_numbers(vp_dtype t, int64_t n, int64_t rows, int64_t step) {
+    static double x[300 * 300];
+    for (int64_t i = 0; i < n; i++) x[i] = (double)(i * step % 5 - (t == VP_U8 ? 0 : 2));
+    const vp_shape_t shape = rows ? vp_shape(rows, n / rows) : vp_shape(n);
+    return vp_let(vp_cast(vp_from(VP_F64, shape, x), t));
+}
+
+/* Sides on either side of where kernels give way to the library. */
+VP_TEST(products_with_vectors) {
+    static const vp_dtype types[] = {VP_U8, VP_I32, VP_F32, VP_F64, VP_C64, VP_C128};
+    static const int64_t sides[] = {1, 5, 63, 65, 257};
+    static double left[257], right[257];
+    for (int t = 0; t < 6; t++)
+        for (int s = 0; s < 5; s++) {
+            const int64_t n = sides[s];
+            const int low = types[t] == VP_U8 ? 0 : 2;
+            double dot = 0;
+            for (int64_t i = 0; i < n; i++) {
+                left[i] = right[i] = 0;
+                dot += (double)((i * 3 % 5 - low) * (i * 3 % 5 - low));
+                for (int64_t k = 0; k < n; k++) {
+                    const double p = (double)(k * 3 % 5 - low);
+                    left[i] += (double)((i * n + k) % 5 - low) * p;
+                    right[i] += p * (double)((k * n + i) % 5 - low);
+                }
+                if (types[t] == VP_U8) {
+                    left[i] = (double)((int)left[i] & 255);
+                    right[i] = (double)((int)right[i] & 255);
+                }
+            }
+            if (types[t] == VP_U8) dot = (double)((int)dot & 255);
+            vp_array a = small_numbers(types[t], n * n, n, 1);
+            vp_array p = small_numbers(types[t], n, 0, 3);
+            VP_CHECK_TYPE(vp_matmul(p, p), types[t]);
+            VP_CHECK_TYPE(vp_matmul(a, p), types[t]);
+            VP_CHECK_ARRAY(vp_real(vp_matmul(p, p)), &dot, 1);
+            VP_CHECK_ARRAY(vp_real(vp_matmul(a, p)), left, n);
+            VP_CHECK_ARRAY(vp_real(vp_matmul(p, a)), right, n);
+            VP_CHECK_ARRAY(vp_real(vp_matmul(vp_transpose(a), p)), right, n);
+        }
+}
+
 VP_TEST(matrices_that_do_not_fit) {
     vp_array a = vp_let(vp_ones(VP_F64, vp_shape(2, 3)));
     VP_CHECK_ERROR(vp_wait(vp_matmul(a, a)), VP_ERR_SHAPE,

@@ -270,7 +270,7 @@ VP_TEST_TIMEOUT(a_row_has_the_same_bits_wherever_its_operands_lie, 60) {
     }
 }
 
-/* Copies whose two sides lie every way to each other modulo a page, and nothing beside them. */
+/* Copies whose sides lie every way to each other modulo a page; and nothing beside them. */
 static void check_copies(const vp__kernels *k) {
     static _Alignas(4096) char from[3 * 4096], to[3 * 4096], around[3 * 4096];
     static const int64_t longer[] = {1023, 4095, 4096, 4097, 8100};

@@ -99,6 +99,32 @@ static vp__expr *with_axis(vp__expr *e, bool in_front, const char *where) {
     return r;
 }
 
+/* Whether a kernel makes the sums of a product with a vector: it is issued in half the time
+ * of a library operation, and adds in several lanes. BLAS is quicker for large matrices,
+ * most of all complex ones. A matter of shape and type alone, so that the bits are. */
+static bool is_sum(const vp__expr *a, const vp__expr *b, vp_dtype t) {
+    enum { MOST = 1 << 16, MOST_COMPLEX = 1 << 12 };
+    if (vp__dtype[t].cls == VP__CLASS_B) return false;
+    if (a->ndim == 1 && b->ndim == 1) return true;
+    if (a->ndim > 1 && b->ndim > 1) return false;
+    const vp__expr *matrix = a->ndim > 1 ? a : b;
+    const double rows = (double)matrix->dims[matrix->ndim - 2];
+    const double size = rows * (double)matrix->dims[matrix->ndim - 1];
+    return size <= (vp__dtype[t].cls == VP__CLASS_C ? MOST_COMPLEX : MOST);
+}
+
+/* The product of a vector and what has any number of axes, as that sum. */
+static vp__expr *sum_of_products(vp__expr **in, vp_dtype t, const char *where) {
+    int axis = in[0]->ndim - 1;
+    if (in[1]->ndim > 1) {
+        axis = in[1]->ndim - 2;
+        in[0] = with_axis(in[0], false, where);
+    }
+    return vp__build_reduce(VP__OP_sum, where,
+                            vp__build_op(VP__OP_multiply, where, 2, in),
+                            UINT32_C(1) << axis, t, false);
+}
+
 vp_expr vp__matmul(const char *where, vp_operand x, vp_operand y) {
     VP__CALL;
     vp__expr *in[2] = {vp__operand(x, where), vp__operand(y, where)};
@@ -124,6 +150,7 @@ vp_expr vp__matmul(const char *where, vp_operand x, vp_operand y) {
             vp__shape_text(ta, sizeof ta, a->ndim, a->dims),
             vp__shape_text(tb, sizeof tb, b->ndim, b->dims));
     if (error) return vp__give(vp__refuse(2, in, where, error));
+    if (is_sum(a, b, t)) return vp__give(sum_of_products(in, t, where));
     if (row) in[0] = a = with_axis(a, true, where);
     if (column) in[1] = b = with_axis(b, false, where);
     const vp__lib_params p = {.kind = VP__LIB_matmul};

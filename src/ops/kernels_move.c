@@ -11,10 +11,10 @@ typedef struct {
 
 typedef uint64_t eight __attribute__((aligned(4), may_alias));
 
-/* Of a few kilobytes and more, memcpy is a string instruction. That is the fastest there is,
- * but where the target begins shortly behind the source modulo NEAR_PAGE: there many processors
- * slow down, some to a tenth. Arrays lie alike modulo a page, so such rows are those of every
- * copy by a few columns. */
+/* From some kilobytes on, memcpy is a string instruction: the fastest there is, but where the
+ * target begins shortly behind the source modulo NEAR_PAGE. Many processors are slow there,
+ * some ten times as slow. Arrays lie alike modulo a page, so the rows of a copy by a few
+ * columns all do that. */
 enum { LONG_COPY = 4096, NEAR_PAGE = 4096, NEAR_BYTES = 1024 };
 
 static bool memcpy_is_best(const char *out, const char *in, int64_t bytes) {
@@ -45,7 +45,7 @@ static inline void copy_four(char *out, const char *in) {
     o[0] = a, o[1] = b, o[2] = c, o[3] = d;
 }
 
-/* The last vectors overlap those before them, so that any number of bytes is whole ones. */
+/* The last vectors overlap those before them: any number of bytes is whole ones. */
 static void copy(void *out, const void *in, int64_t bytes) {
     enum { ONE = COPY_BYTES, TWO = 2 * ONE, FOUR = 4 * ONE };
     char *o = out;
