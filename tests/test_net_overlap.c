@@ -94,6 +94,29 @@ static void check_forward(way how) {
     }
 }
 
+/* One element at a time, of the one before it, itself and the one behind. */
+static void check_recurrence(way how) {
+    enum { N = 40 };
+    prepare(how);
+    vp__gate gate;
+    double x[N];
+    for (int i = 0; i < N; i++) x[i] = (double)i;
+    vp_array a = start(how, &gate, N);
+    for (int64_t j = 1; j + 1 < N; j++) {
+        vp_put(a, vp_at(j),
+               vp_sub(vp_add(vp_mul(vp_get(a, j - 1), 0.5), vp_get(a, j)),
+                      vp_get(a, j + 1)));
+        x[j] = x[j - 1] * 0.5 + x[j] - x[j + 1];
+    }
+    go(how, &gate);
+    VP_CHECK_ARRAY(a, x, N);
+    vp_drop(a);
+}
+
+VP_TEST(recurrence_plain) { check_recurrence(PLAIN); }
+VP_TEST(recurrence_as_nodes) { check_recurrence(AS_NODES); }
+VP_TEST(recurrence_gated) { check_recurrence(GATED); }
+
 VP_TEST(forward_plain) { check_forward(PLAIN); }
 VP_TEST(forward_as_nodes) { check_forward(AS_NODES); }
 VP_TEST(forward_in_pieces) { check_forward(IN_PIECES); }

@@ -90,6 +90,13 @@ __attribute__((noinline)) static vp__error *compute_aside(const computation *c,
     return error;
 }
 
+/* Whether the value can be computed where it goes: also one element alone, whatever it reads of
+ * the array, since a loop over it has read all before it writes. */
+static inline bool goes_there(const computation *c, const vp__expr *value,
+                              const vp__destination *d) {
+    return d->in_place || (c->flat && value->count == 1);
+}
+
 /* Computes and stores at once. False, and nothing done, when anything has to be waited for. */
 static inline bool send_now(const computation *c, const vp__expr *value,
                             const vp__destination *d) {
@@ -105,8 +112,8 @@ static inline bool send_now(const computation *c, const vp__expr *value,
         if (!error) {
             char *to = atomic_load_explicit(&d->storage->host, memory_order_relaxed);
             if (d->target) to += d->target->offset;
-            error = d->in_place ? compute(c, value, to, d->target != NULL)
-                                : compute_aside(c, value, d->target, to);
+            error = goes_there(c, value, d) ? compute(c, value, to, d->target != NULL)
+                                            : compute_aside(c, value, d->target, to);
         }
         vp__traced_now_end(id, d->storage);
         vp__writing_end(&writing, d, error);
