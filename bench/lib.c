@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "array/dtype.h"
+#include "array/shape.h"
 #include "lib/lib.h"
 
 static double now(void) {
@@ -79,13 +80,16 @@ static void call_cumsum(const work *w) {
     vp__lib_cumsum(&w->out, &w->in, w->axis, 0, 1, NULL);
 }
 static void call_copy(const work *w) { vp__lib_copy(&w->out, &w->in, 0, 1); }
+static int64_t elements(const vp__view *v) {
+    return vp__shape_count(v->ndim, v->dims, 1);
+}
 static void call_count(const work *w) {
-    volatile int64_t count = vp__lib_count_true(&w->in);
+    volatile int64_t count = vp__lib_count_true(&w->in, 0, elements(&w->in));
     (void)count;
 }
 static void call_find(const work *w) {
     call_count(w);
-    vp__lib_list_true(w->list, &w->in, w->in.ndim == 1);
+    vp__lib_list_true(w->list, &w->in, w->in.ndim == 1, 0, elements(&w->in));
 }
 static void call_take(const work *w) {
     int64_t bad;

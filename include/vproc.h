@@ -878,10 +878,10 @@ enum {
     VP__CUMMAX = 7,
     VP__SORT = 8,
     VP__ARGSORT = 9,
-    VP__FFT = 15,
-    VP__IFFT = 16,
-    VP__RFFT = 17,
-    VP__IRFFT = 18,
+    VP__FFT = 19,
+    VP__IFFT = 20,
+    VP__RFFT = 21,
+    VP__IRFFT = 22,
 };
 /* Running sum along an axis. */
 #define vp_cumsum(x, axis) vp__along(VP_HERE, VP__IN(x), axis, VP__CUMSUM)

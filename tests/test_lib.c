@@ -537,12 +537,12 @@ VP_TEST(find_lists_in_c_order) {
         for (int64_t i = 0; i < n; i++)
             *(uint8_t *)element(&mask->view, i) = below(100) < density;
         for (int64_t i = 0; i < n; i++) count += *(uint8_t *)element(&mask->view, i);
-        VP_CHECK_EQ(vp__lib_count_true(&mask->view), count);
+        VP_CHECK_EQ(vp__lib_count_true(&mask->view, 0, n), count);
         int64_t *flat = malloc((size_t)(count + 1) * sizeof *flat);
         int64_t *rows = malloc((size_t)(count * ndim + 1) * sizeof *rows);
         flat[count] = rows[count * ndim] = -7;
-        vp__lib_list_true(flat, &mask->view, true);
-        vp__lib_list_true(rows, &mask->view, false);
+        vp__lib_list_true(flat, &mask->view, true, 0, n);
+        vp__lib_list_true(rows, &mask->view, false, 0, n);
         VP_CHECK_EQ(flat[count], -7);
         VP_CHECK_EQ(rows[count * ndim], -7);
         int64_t at = 0;

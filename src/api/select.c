@@ -15,9 +15,9 @@
 
 /* A selection worked out against a shape. */
 typedef struct {
-    vp__layout layout;  /* after everything but the index arrays */
-    vp__index_params p; /* with items: advanced */
-    vp__expr *item[VP__FANCY_ITEMS];
+    vp__layout layout;               /* after everything but the index arrays */
+    vp__index_params p;              /* with items: advanced */
+    vp__expr *item[VP__FANCY_ITEMS]; /* int64, or masks as they are: see list_masks */
 } selection;
 
 static void free_items(selection *s) {
@@ -74,20 +74,45 @@ static vp__expr *as_positions(vp__expr *array, const char *name, const char *whe
     return e;
 }
 
-/* Turns an index array into what gathers take: int64, or positions for a mask. */
-static void add_item(selection *s, vp__expr *array, int axis, const int64_t *dims,
-                     const char *name, const char *where) {
+/* Adds an index array as int64, or a mask. */
+static void add_item(selection *s, vp__expr *array, int axis, const char *name,
+                     const char *where) {
     int k = s->p.count++;
     s->p.axis[k] = axis;
     s->p.mask[k] = array->dtype == VP_BOOL ? array->ndim : 0;
-    if (array->dtype != VP_BOOL) {
-        s->item[k] = as_positions(array, name, where);
-        return;
+    s->item[k] = s->p.mask[k] ? array : as_positions(array, name, where);
+}
+
+/* What a mask must fit: its axes are whole in the layout. */
+static vp__find_params fit_of(const selection *s, int item, const char *name) {
+    vp__find_params p = {.ndim = s->p.mask[item], .selects = name};
+    memcpy(p.dims, s->layout.dims + s->p.axis[item], (size_t)p.ndim * sizeof(int64_t));
+    return p;
+}
+
+/* Turns masks into what gathers and scatters take: positions. */
+static void list_masks(selection *s, const char *name, const char *where) {
+    for (int i = 0; i < s->p.count; i++) {
+        if (!s->p.mask[i]) continue;
+        const vp__lib_params p = {.kind = VP__LIB_nonzero, .find = fit_of(s, i, name)};
+        s->item[i] = vp__build_library(&p, VP_I64, 1, &s->item[i], 2, "mask", where);
     }
-    vp__lib_params p = {.kind = VP__LIB_nonzero,
-                        .find = {.ndim = array->ndim, .selects = name}};
-    memcpy(p.find.dims, dims, (size_t)array->ndim * sizeof(int64_t));
-    s->item[k] = vp__build_library(&p, VP_I64, 1, &array, 2, "mask", where);
+}
+
+/* Whether all that is selected by is one mask of the first axes, which has not failed. */
+static bool is_one_mask(const selection *s) {
+    return s->p.count == 1 && s->p.mask[0] && s->p.axis[0] == 0 &&
+           s->item[0]->kind == VP__EXPR_LEAF;
+}
+
+/* How many elements of the one mask are true before its places. */
+static vp__expr *count_mask(const selection *s, const char *name, const char *where) {
+    const vp__expr *mask = s->item[0];
+    vp__expr *again =
+        vp__expr_leaf(mask->storage, NULL, VP_BOOL, mask->offset, mask->ndim, mask->dims,
+                      mask->strides, mask->late, where);
+    const vp__lib_params p = {.kind = VP__LIB_mask_count, .find = fit_of(s, 0, name)};
+    return vp__build_library(&p, VP_I64, 1, &again, 1, "mask", where);
 }
 
 static void plain_items(const vp_index *index, vp__viewop *op) {
@@ -149,16 +174,12 @@ static vp__error *select_from(selection *s, const vp_index *index, vp__expr **ar
             if (s->p.count == VP__FANCY_ITEMS)
                 return vp__error_new(VP_ERR_INDEX, where, "%s: more than %d index arrays",
                                      name, VP__FANCY_ITEMS);
-            static const int64_t one = 1;
             vp__expr *a = array[i];
             const bool bare = is_bare_mask(a);
             if (!bare) error = check_mask(a, from->dims + axis, name, where);
             if (error) return error;
             array[i] = NULL;
-            if (bare)
-                add_item(s, with_axis(a, where), result, &one, name, where);
-            else
-                add_item(s, a, result, from->dims + axis, name, where);
+            add_item(s, bare ? with_axis(a, where) : a, result, name, where);
             result += bare;
         }
         axis += axes;
@@ -210,9 +231,18 @@ static void free_arrays(int64_t count, vp__expr **array) {
         if (array[i]) vp__expr_free(array[i]);
 }
 
+/* The elements at which a mask of all axes is true. Consumes both. */
+static vp__expr *get_by_mask(vp__expr *base, selection *s, const char *where) {
+    vp__expr *in[3] = {base, s->item[0], count_mask(s, "get", where)};
+    s->p.count = 0; /* the item is in[] now */
+    const vp__lib_params p = {.kind = VP__LIB_mask_get};
+    return vp__build_library(&p, (vp_dtype)base->dtype, 3, in, 1, "get", where);
+}
+
 /* Gathers base by the items of a selection. Consumes both. */
 static vp__expr *gather(vp__expr *base, selection *s, const char *name,
                         const char *where) {
+    list_masks(s, name, where);
     vp__expr *in[1 + VP__FANCY_ITEMS] = {base};
     const vp__lib_params p = {
         .kind = VP__LIB_gather, .order = VP__ORDER_KEEP, .index = s->p};
@@ -295,6 +325,8 @@ vp_expr vp__get(const char *where, vp_operand x, vp_index at) {
         vp__expr_leaf(e->storage, NULL, (vp_dtype)e->dtype, s.layout.offset,
                       s.layout.ndim, s.layout.dims, s.layout.strides, false, where);
     vp__expr_free(e);
+    if (is_one_mask(&s) && base->ndim == s.p.mask[0])
+        return vp__give(get_by_mask(base, &s, where));
     return vp__give(gather(base, &s, "get", where));
 }
 
@@ -456,6 +488,34 @@ static vp__expr *poisoned(vp__expr *value, vp__error *error, const char *where) 
     return vp__expr_poison(error, where);
 }
 
+/* Whether a value may go where the one mask is true whatever it selects, and every element's
+ * share of it follows from its place: it has one element along what the mask selects. */
+static bool fits_any_mask(const selection *s, const vp__expr *value) {
+    if (value->ndim == 0) return true;
+    if (value->late || value->kind == VP__EXPR_POISON) return false;
+    const int rest = s->layout.ndim - s->p.mask[0];
+    int64_t dims[VP__MAXDIM] = {1};
+    memcpy(dims + 1, s->layout.dims + s->p.mask[0], (size_t)rest * sizeof(int64_t));
+    const int surplus = vp__shape_surplus(value->ndim, value->dims, rest + 1);
+    int ndim = rest + 1;
+    return vp__shape_broadcast(&ndim, dims, value->ndim - surplus,
+                               value->dims + surplus) &&
+           ndim == rest + 1 && dims[0] == 1 &&
+           vp__shape_equal(rest, dims + 1, rest, s->layout.dims + s->p.mask[0]);
+}
+
+/* Writes where the one mask is true. */
+static vp__error *put_by_mask(vp__lib_kind kind, selection *s, const vp__target *t,
+                              const vp__region *region, vp__expr *value,
+                              const char *where) {
+    const vp__lib_params p = {.kind = kind, .find = fit_of(s, 0, "put")};
+    vp__expr *in[3] = {s->item[0]};
+    int count = 1;
+    if (kind == VP__LIB_mask_put) in[count++] = count_mask(s, "put", where);
+    in[count++] = value;
+    return vp__library_put(&p, t, region, count, in, where);
+}
+
 /* Writes by index arrays; `whole` is the target's own layout. */
 static vp__error *put_by_arrays(const char *where, vp__buffer *buffer, vp_dtype dtype,
                                 const vp__layout *whole, const vp_index *index,
@@ -487,13 +547,18 @@ static vp__error *put_by_arrays(const char *where, vp__buffer *buffer, vp_dtype 
         vp__track_pass_put(vp__core_self());
         return error;
     }
+    vp__region region =
+        vp__region_of(whole->offset, whole->ndim, whole->dims, whole->strides, size);
+    if (is_one_mask(&s) && fits_any_mask(&s, value))
+        return put_by_mask(VP__LIB_mask_fill, &s, &t, &region, value, where);
+    if (is_one_mask(&s) && s.p.mask[0] == t.ndim)
+        return put_by_mask(VP__LIB_mask_put, &s, &t, &region, value, where);
+    list_masks(&s, "put", where);
     vp__expr *in[1 + VP__FANCY_ITEMS];
     int count = s.p.count;
     memcpy(in, s.item, (size_t)count * sizeof in[0]);
     in[count] = value;
     const vp__lib_params p = {.kind = VP__LIB_scatter, .index = s.p};
-    vp__region region =
-        vp__region_of(whole->offset, whole->ndim, whole->dims, whole->strides, size);
     return vp__library_put(&p, &t, &region, count + 1, in, where);
 }
 

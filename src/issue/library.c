@@ -33,11 +33,13 @@ static vp__node *make_node(const vp__lib_params *p, vp_dtype dtype, int nin,
 }
 
 /* With every operand's size known a node finds its own now, or its mistake. Not where others may
- * wait for it: an operand may have got its size since the result was made. */
+ * wait for it: an operand may have got its size since the result was made. Of work that is sized
+ * when it runs only the estimate is found. */
 static void size_now(vp__node *n) {
-    if (!n->is_put && n->result->late) return;
     for (int i = 0; i < n->ninputs; i++)
         if (n->in[i].late) return;
+    if (n->work->sizes_when_run) vp__library_estimate(n);
+    if (!n->is_put && n->result->late) return;
     vp__error *e = n->error || !n->work->size ? NULL : n->work->size(n);
     if (e) vp__node_fail(n, e);
     n->is_sized = true;

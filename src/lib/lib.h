@@ -90,11 +90,24 @@ typedef struct {
 } vp__lane_work;
 extern const vp__lane_work vp__lib_along[VP__LIB_KINDS];
 
-/* Counts the true elements of a bool view, in C order, and lists their positions:
- * positions is int64 [count][ndim] (nonzero) or, when flat, int64 [count] of C-order
- * numbers. */
-int64_t vp__lib_count_true(const vp__view *mask);
-void vp__lib_list_true(int64_t *positions, const vp__view *mask, bool flat);
+/* Of the elements of a bool view from number `from` on, below `to`, in C order: counts the true
+ * ones, and lists their positions: positions is int64 [count][ndim] (nonzero) or, when flat,
+ * int64 [count] of C-order numbers. */
+int64_t vp__lib_count_true(const vp__view *mask, int64_t from, int64_t to);
+void vp__lib_list_true(int64_t *positions, const vp__view *mask, bool flat, int64_t from,
+                       int64_t to);
+
+/* The same elements of another view of the mask's dims: mask_get writes those where the mask is
+ * true, `count` of them, one after another at `out`; mask_put writes the values at `value`, `step` bytes apart,
+ * to those, one after another. */
+void vp__lib_mask_get(char *out, const vp__view *base, const vp__view *mask, int64_t from,
+                      int64_t to, int64_t count);
+void vp__lib_mask_put(const vp__view *base, const vp__view *mask, const char *value,
+                      int64_t step, int64_t from, int64_t to);
+/* base[...] = value where the mask is true; all are of the same dims, mask and value as a rule
+ * broadcast. Where the mask is false, elements are not touched, or written as they were. */
+void vp__lib_mask_fill(const vp__view *base, const vp__view *mask, const vp__view *value,
+                       int64_t part, int64_t parts);
 
 /* Advanced indexing on views. The result of NumPy's rules is described by the caller as:
  * `index[i]` (i < nindex), int64 views all of the same dims (broadcast by zero strides,

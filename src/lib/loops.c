@@ -12,7 +12,8 @@
 #define TABLE(isa)                                                                       \
     {                                                                                    \
         .count_true = vp__loops_count_true_##isa,                                        \
-        .list_true = vp__loops_list_true_##isa,                                          \
+        .list_true = vp__loops_list_true_##isa, .mask_get = vp__loops_mask_get_##isa,    \
+        .mask_put = vp__loops_mask_put_##isa, .mask_fill = vp__loops_mask_fill_##isa,    \
         .index_is_valid = vp__loops_index_is_valid_##isa,                                \
         .index_add = vp__loops_index_add_##isa, .take = vp__loops_take_##isa,            \
         .scan_along = vp__loops_scan_along_##isa,                                        \

@@ -74,6 +74,18 @@ typedef struct {
      * them. */
     int64_t (*list_true)(int64_t *out, const uint8_t *mask, int64_t n, int64_t base);
 
+    /* Elements of 1, 2, 4, 8 or 16 bytes, contiguous on every side, where the mask is true.
+     * mask_get writes those of `base` one after another to `out`, mask_put as many values to
+     * their places in `base`; they return how many, and touch nothing beyond them at `out`.
+     * mask_fill writes value[i] to base[i], or *value where `one`; base's other elements are
+     * not touched, or written as they were. */
+    int64_t (*mask_get)(void *out, const void *base, const uint8_t *mask, int64_t n,
+                        int size);
+    int64_t (*mask_put)(void *base, const void *values, const uint8_t *mask, int64_t n,
+                        int size);
+    void (*mask_fill)(void *base, const void *value, const uint8_t *mask, int64_t n,
+                      int size, bool one);
+
     /* Whether every index lies in [-dim, dim). */
     bool (*index_is_valid)(const int64_t *index, int64_t n, int64_t dim);
 
@@ -112,6 +124,12 @@ const vp__loops *vp__loops_get(void);
 #define VP__LOOPS_DECLARE(isa)                                                           \
     int64_t vp__loops_count_true_##isa(const uint8_t *, int64_t);                        \
     int64_t vp__loops_list_true_##isa(int64_t *, const uint8_t *, int64_t, int64_t);     \
+    int64_t vp__loops_mask_get_##isa(void *, const void *, const uint8_t *, int64_t,     \
+                                     int);                                               \
+    int64_t vp__loops_mask_put_##isa(void *, const void *, const uint8_t *, int64_t,     \
+                                     int);                                               \
+    void vp__loops_mask_fill_##isa(void *, const void *, const uint8_t *, int64_t, int,  \
+                                   bool);                                                \
     bool vp__loops_index_is_valid_##isa(const int64_t *, int64_t, int64_t);              \
     void vp__loops_index_add_##isa(int64_t *, const int64_t *, int64_t, int64_t,         \
                                    int64_t);                                             \

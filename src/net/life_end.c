@@ -109,9 +109,10 @@ void vp__node_computed(vp__core *core, vp__node *n) {
     } else {
         vp__node_publish_failure(n);
     }
-    if (n->is_put && (n->temporary || n->work->stores_only || n->error)) {
+    const bool only_stores = n->work->stores_only && !n->stored;
+    if (n->is_put && (n->temporary || only_stores || n->error)) {
         /* What only the store reads (indices, values) must stay until then. */
-        if (!n->work->stores_only) release_inputs(core, n);
+        if (!only_stores) release_inputs(core, n);
         if (atomic_load_explicit(&n->waits[VP__WAIT_STORE], memory_order_relaxed) > 1)
             vp__count(&core->counters.waited_store, 1);
         vp__node_signal(n, VP__WAIT_STORE);

@@ -101,6 +101,7 @@ struct vp__node {
     bool at_once;  /* runs on the thread that submits it, if it is ready then */
     bool is_put;   /* result is an existing storage, and there is a target view */
     bool fits;     /* value and target agree in shape: may be stored directly */
+    bool stored;   /* in pieces, of work that stores only */
     uint8_t round; /* of vp__nodes_in_flight */
     _Atomic bool started;
     vp__spinlock error_lock;
@@ -133,8 +134,10 @@ struct vp__work {
     void (*settle)(vp__node *n);
     bool finds_room;     /* `begin` finds out where the value can go */
     bool sizes_when_run; /* the value's size comes out of running (find): no `size` */
-    bool stores_only;    /* nothing to compute before the store */
-    bool copies_poison;  /* hands its input's failures on region by region */
+    /* Nothing to compute before the store. With `begin` and `piece` the store is done in pieces
+     * if the target may be written when the inputs are complete, else by `store`. */
+    bool stores_only;
+    bool copies_poison; /* hands its input's failures on region by region */
     bool
         one_kernel; /* counts as one over its value's elements; others count themselves */
 };

@@ -90,6 +90,13 @@ static void go_on(vp__core *core, vp__node *n) {
     vp__node_computed(core, n);
 }
 
+/* Whether a put may write its target now. acquire: when only our own mark is left, all earlier
+ * accesses are over; only then can one tell where they have left the target. */
+static bool may_store(vp__node *n) {
+    return atomic_load_explicit(&n->waits[VP__WAIT_STORE], memory_order_acquire) == 1 &&
+           vp__storage_is_on_host(n->result);
+}
+
 /* Finds memory for the value. */
 static bool make_room(vp__node *n) {
     n->out_strides = n->strides;
@@ -100,12 +107,12 @@ static bool make_room(vp__node *n) {
         n->out = atomic_load_explicit(&n->result->host, memory_order_relaxed);
         return true;
     }
-    if (n->work->stores_only || n->work->finds_room) return true;
-    /* acquire: when only our own mark is left, all earlier accesses are over; only then can
-     * one tell where they have left the target. */
-    if (n->fits &&
-        atomic_load_explicit(&n->waits[VP__WAIT_STORE], memory_order_acquire) == 1 &&
-        vp__storage_is_on_host(n->result)) {
+    if (n->work->stores_only) {
+        n->stored = n->work->piece && may_store(n);
+        return !n->stored || vp__storage_allocate(n->result);
+    }
+    if (n->work->finds_room) return true;
+    if (n->fits && may_store(n)) {
         /* A renamed buffer's first writer allocates; nobody else can be here then. */
         if (!vp__storage_allocate(n->result)) return false;
         n->out = atomic_load_explicit(&n->result->host, memory_order_relaxed) +
@@ -134,11 +141,12 @@ static void start(vp__core *core, vp__node *n) {
         else if (!make_room(n))
             vp__node_fail(n, vp__node_no_memory(n));
     }
-    if (!n->error && !n->work->stores_only) {
+    const bool computes = !n->work->stores_only || n->stored;
+    if (!n->error && computes) {
         n->pieces = 1;
         n->work->begin(n);
     }
-    if (n->error || n->work->stores_only) {
+    if (n->error || !computes) {
         vp__node_computed(core, n);
         return;
     }

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "array/shape.h"
 #include "lib/lib.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -34,10 +35,16 @@ void shim_along(int row, const vp__view *out, const vp__view *in, int axis,
     free(scratch);
 }
 
-int64_t shim_count_true(const vp__view *mask) { return vp__lib_count_true(mask); }
+static int64_t count_of(const vp__view *v) {
+    return vp__shape_count(v->ndim, v->dims, 1);
+}
+
+int64_t shim_count_true(const vp__view *mask) {
+    return vp__lib_count_true(mask, 0, count_of(mask));
+}
 
 void shim_list_true(int64_t *positions, const vp__view *mask, bool flat) {
-    vp__lib_list_true(positions, mask, flat);
+    vp__lib_list_true(positions, mask, flat, 0, count_of(mask));
 }
 
 bool shim_gather(const vp__view *out, const vp__view *base, const vp__fancy *f,

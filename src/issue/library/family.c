@@ -130,3 +130,26 @@ void vp__library_no_scratch(vp__node *n) {
     vp__node_fail(n, vp__error_new(VP_ERR_MEMORY, n->where,
                                    "%s: out of memory for its scratch space", n->name));
 }
+
+void vp__library_drop_axes(vp__input *in, int ndim) {
+    const int surplus = vp__shape_surplus(in->ndim, in->dims, ndim);
+    in->ndim = (int8_t)(in->ndim - surplus);
+    in->dims += surplus;
+    in->strides += surplus;
+}
+
+vp__error *vp__library_check_value(const vp__node *n, vp__input *value, int ndim,
+                                   const int64_t *dims) {
+    vp__library_drop_axes(value, ndim);
+    int64_t both[VP__MAXDIM];
+    int nboth = ndim;
+    memcpy(both, dims, (size_t)ndim * sizeof(int64_t));
+    if (vp__shape_broadcast(&nboth, both, value->ndim, value->dims) &&
+        vp__shape_equal(nboth, both, ndim, dims))
+        return NULL;
+    char a[200], b[200];
+    return vp__error_new(VP_ERR_SHAPE, n->where,
+                         "%s: a value of shape %s does not fit a selection of shape %s",
+                         n->name, vp__shape_text(a, sizeof a, value->ndim, value->dims),
+                         vp__shape_text(b, sizeof b, ndim, dims));
+}

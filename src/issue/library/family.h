@@ -70,6 +70,20 @@ vp__view vp__library_output(const vp__node *n);
 
 void vp__library_no_scratch(vp__node *n);
 
+/* Drops leading axes of length 1 that an operand has and a target of so many axes has not. */
+void vp__library_drop_axes(vp__input *in, int ndim);
+/* Whether a sized value may go into a selection of these dims, without such axes from then on;
+ * the error if not. */
+vp__error *vp__library_check_value(const vp__node *n, vp__input *value, int ndim,
+                                   const int64_t *dims);
+
+/* Of masks: the error when an operand has other dims than it must; what an operation costs by
+ * its row for each of the mask's elements; and counts turned into the sums of those before
+ * each, which returns the sum of all. */
+vp__error *vp__library_check_mask(const vp__node *n, int mask, const vp__find_params *p);
+double vp__library_mask_cost(const vp__node *n, int mask);
+int64_t vp__library_sum_before(int64_t *counts, int64_t n);
+
 /* How copies are cut. */
 void vp__library_copy_begin(vp__node *n);
 void vp__library_copy_piece(vp__node *n, int64_t i, vp__core *core);

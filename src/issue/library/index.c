@@ -158,23 +158,8 @@ static vp__error *scatter_size(vp__node *n) {
     int64_t dims[VP__MAXDIM];
     vp__error *e = scatter_dims(n, &ndim, dims);
     if (e) return e;
-    vp__input *value = &n->in[n->ninputs - 1];
-    const int surplus = vp__shape_surplus(value->ndim, value->dims, ndim);
-    value->ndim = (int8_t)(value->ndim - surplus);
-    value->dims += surplus;
-    value->strides += surplus;
-    int64_t both[VP__MAXDIM];
-    int nboth = ndim;
-    memcpy(both, dims, (size_t)ndim * sizeof(int64_t));
-    if (!vp__shape_broadcast(&nboth, both, value->ndim, value->dims) ||
-        !vp__shape_equal(nboth, both, ndim, dims)) {
-        char a[200], b[200];
-        return vp__error_new(
-            VP_ERR_SHAPE, n->where,
-            "%s: a value of shape %s does not fit a selection of shape %s", n->name,
-            vp__shape_text(a, sizeof a, value->ndim, value->dims),
-            vp__shape_text(b, sizeof b, ndim, dims));
-    }
+    e = vp__library_check_value(n, &n->in[n->ninputs - 1], ndim, dims);
+    if (e) return e;
     vp__library_estimate(n);
     return NULL;
 }

@@ -16,21 +16,27 @@ enum { CHUNK = 4096 };
 /* What to do with a chunk: `n` mask bytes, the first of which is element `base`. */
 typedef void (*chunk_fn)(void *context, const uint8_t *mask, int64_t n, int64_t base);
 
-static void for_each_chunk(const vp__view *mask, chunk_fn run, void *context) {
+/* The elements from number `from` on, below `to`. */
+static void for_each_chunk(const vp__view *mask, int64_t from, int64_t to, chunk_fn run,
+                           void *context) {
     vp__nest nest;
     vp__nest_init(&nest, mask->ndim, mask->dims);
     vp__nest_add(&nest, mask->data, mask->strides);
-    if (vp__nest_is_empty(&nest)) return;
+    if (from >= to) return;
     vp__nest_merge(&nest);
     int last = nest.ndim - 1;
-    int64_t cols = last >= 0 ? nest.dims[last] : 1;
+    int64_t width = last >= 0 ? nest.dims[last] : 1, first = from % width;
     int64_t stride = last >= 0 ? nest.strides[0][last] : 1;
     uint8_t buffer[CHUNK];
-    int64_t base = 0, held = 0; /* elements passed on, and elements in the buffer */
+    int64_t base = from, held = 0; /* the next to pass on, and elements in the buffer */
     vp__walk walk;
     vp__walk_init(&walk, &nest, last > 0 ? last : 0);
+    vp__walk_seek(&walk, from / width);
     do {
-        const char *row = walk.at[0];
+        const char *row = walk.at[0] + first * stride;
+        int64_t cols = width - first, left = to - base - held;
+        if (cols > left) cols = left;
+        first = 0;
         if (stride == 1 && cols >= CHUNK / 8) { /* long rows are used where they are */
             if (held) run(context, buffer, held, base);
             base += held;
@@ -50,7 +56,7 @@ static void for_each_chunk(const vp__view *mask, chunk_fn run, void *context) {
                 held = 0;
             }
         }
-    } while (vp__walk_next(&walk));
+    } while (base + held < to && vp__walk_next(&walk));
     if (held) run(context, buffer, held, base);
 }
 
@@ -59,9 +65,9 @@ static void count_chunk(void *context, const uint8_t *mask, int64_t n, int64_t b
     *(int64_t *)context += vp__loops_get()->count_true(mask, n);
 }
 
-int64_t vp__lib_count_true(const vp__view *mask) {
+int64_t vp__lib_count_true(const vp__view *mask, int64_t from, int64_t to) {
     int64_t count = 0;
-    for_each_chunk(mask, count_chunk, &count);
+    for_each_chunk(mask, from, to, count_chunk, &count);
     return count;
 }
 
@@ -115,11 +121,12 @@ static void list_coordinates(void *context, const uint8_t *mask, int64_t n,
     }
 }
 
-void vp__lib_list_true(int64_t *positions, const vp__view *mask, bool flat) {
+void vp__lib_list_true(int64_t *positions, const vp__view *mask, bool flat, int64_t from,
+                       int64_t to) {
     if (flat || mask->ndim == 1) {
-        for_each_chunk(mask, list_chunk, &positions);
+        for_each_chunk(mask, from, to, list_chunk, &positions);
     } else if (mask->ndim > 1) {
         coordinates c = {.out = positions, .dims = mask->dims, .ndim = mask->ndim};
-        for_each_chunk(mask, list_coordinates, &c);
+        for_each_chunk(mask, from, to, list_coordinates, &c);
     }
 }

@@ -6,47 +6,7 @@
  */
 #include "lib/loops.h"
 
-#include <string.h>
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
-/* Bit i is set where p[i] is not zero, for 64 bytes. */
-static inline uint64_t mask_word(const uint8_t *p) {
-#if defined(__AVX512BW__)
-    __m512i v = _mm512_loadu_si512(p);
-    return _mm512_test_epi8_mask(v, v);
-#elif defined(__AVX2__)
-    const __m256i zero = _mm256_setzero_si256();
-    __m256i a = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)p), zero);
-    __m256i b = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)(p + 32)), zero);
-    uint64_t low = (uint32_t)_mm256_movemask_epi8(a);
-    uint64_t high = (uint32_t)_mm256_movemask_epi8(b);
-    return ~(low | high << 32);
-#elif defined(__SSE2__)
-    const __m128i zero = _mm_setzero_si128();
-    uint64_t word = 0;
-    for (int i = 0; i < 4; i++) {
-        __m128i v = _mm_loadu_si128((const __m128i *)(p + 16 * i));
-        word |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(v, zero)) << 16 * i;
-    }
-    return ~word;
-#else
-    uint64_t word = 0;
-    for (int i = 0; i < 64; i++) word |= (uint64_t)(p[i] != 0) << i;
-    return word;
-#endif
-}
-
-/* The same for the last n < 64 bytes; nothing beyond them is read. */
-static inline uint64_t mask_tail(const uint8_t *p, int64_t n) {
-    uint8_t padded[64] = {0};
-    memcpy(padded, p, (size_t)n);
-    return mask_word(padded);
-}
-
-static inline int64_t ones(uint64_t word) { return __builtin_popcountll(word); }
+#include "lib/select/mask_word.h"
 
 int64_t VP__LOOPS(vp__loops_count_true)(const uint8_t *mask, int64_t n) {
     int64_t count = 0, i = 0;
@@ -64,18 +24,20 @@ int64_t VP__LOOPS(vp__loops_count_true)(const uint8_t *mask, int64_t n) {
     }
 #else
     for (; i + 256 <= n; i += 256)
-        count += ones(mask_word(mask + i)) + ones(mask_word(mask + i + 64)) +
-                 ones(mask_word(mask + i + 128)) + ones(mask_word(mask + i + 192));
-    for (; i + 64 <= n; i += 64) count += ones(mask_word(mask + i));
+        count += vp__mask_ones(vp__mask_word(mask + i)) +
+                 vp__mask_ones(vp__mask_word(mask + i + 64)) +
+                 vp__mask_ones(vp__mask_word(mask + i + 128)) +
+                 vp__mask_ones(vp__mask_word(mask + i + 192));
+    for (; i + 64 <= n; i += 64) count += vp__mask_ones(vp__mask_word(mask + i));
 #endif
-    if (i < n) count += ones(mask_tail(mask + i, n - i));
+    if (i < n) count += vp__mask_ones(vp__mask_tail(mask + i, n - i));
     return count;
 }
 
 /* Writes base + the position of every set bit. */
 static inline int64_t *list_word(int64_t *out, uint64_t word, int64_t base) {
 #if defined(__AVX512F__)
-    if (ones(word) > 6) {
+    if (vp__mask_ones(word) > 6) {
         /* Compressed into a register and stored whole or under a mask: a compress
          * straight to memory is many times slower on some processors. */
         __m512i at = _mm512_add_epi64(_mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7),
@@ -104,10 +66,10 @@ int64_t VP__LOOPS(vp__loops_list_true)(int64_t *out, const uint8_t *mask, int64_
                                        int64_t base) {
     int64_t *start = out, i = 0;
     for (; i + 64 <= n; i += 64) {
-        uint64_t word = mask_word(mask + i);
+        uint64_t word = vp__mask_word(mask + i);
         if (word) out = list_word(out, word, base + i);
     }
-    if (i < n) out = list_word(out, mask_tail(mask + i, n - i), base + i);
+    if (i < n) out = list_word(out, vp__mask_tail(mask + i, n - i), base + i);
     return out - start;
 }
 
