@@ -561,6 +561,88 @@ VP_TEST(find_lists_in_c_order) {
     }
 }
 
+/* Some elements of a random range, in shares of random lengths, against a plain loop. */
+VP_TEST(masks_move_elements_in_c_order) {
+    for (int round = 0; round < rounds_of(2000); round++) {
+        int64_t dims[VP__MAXDIM];
+        const int ndim = random_dims(dims, round % 20 ? 300 : 60000);
+        const vp_dtype t = (vp_dtype)below(VP__NDTYPES);
+        const int64_t size = vp__dtype[t].size;
+        array *mask = array_new(VP_BOOL, ndim, dims, BROADCAST);
+        array *base = array_new(t, ndim, dims, ANY_ORDER);
+        array *back = array_new(t, ndim, dims, ANY_ORDER);
+        fill_random(base);
+        fill_random(back);
+        const int64_t n = count_of(&mask->view);
+        const int64_t density = below(3) ? below(101) : below(2) * 100;
+        for (int64_t i = 0; i < n; i++)
+            *(uint8_t *)element(&mask->view, i) = below(100) < density;
+        char *packed = malloc((size_t)((n + 1) * size)),
+             *old = malloc((size_t)(n * size) + 1);
+        for (int64_t i = 0; i < n; i++)
+            memcpy(old + i * size, element(&back->view, i), (size_t)size);
+        int64_t from = 0, at = 0;
+        while (from < n) {
+            const int64_t to = from + 1 + below(n - from);
+            const int64_t count = vp__lib_count_true(&mask->view, from, to);
+            memset(packed + (at + count) * size, 0x5A, (size_t)size);
+            vp__lib_mask_get(packed + at * size, &base->view, &mask->view, from, to,
+                             count);
+            VP_CHECK_EQ((uint8_t)packed[(at + count) * size], 0x5A);
+            vp__lib_mask_put(&back->view, &mask->view, packed + at * size, size, from,
+                             to);
+            from = to;
+            at += count;
+        }
+        at = 0;
+        for (int64_t i = 0; i < n; i++) {
+            const bool chosen = *(uint8_t *)element(&mask->view, i);
+            const char *is = element(&back->view, i), *was = element(&base->view, i);
+            if (chosen) VP_CHECK(memcmp(packed + at++ * size, was, (size_t)size) == 0);
+            VP_CHECK(memcmp(is, chosen ? was : old + i * size, (size_t)size) == 0);
+        }
+        free(packed);
+        free(old);
+        array_free(mask);
+        array_free(base);
+        array_free(back);
+    }
+}
+
+VP_TEST(masks_fill_elements) {
+    for (int round = 0; round < rounds_of(2000); round++) {
+        int64_t dims[VP__MAXDIM];
+        const int ndim = random_dims(dims, round % 20 ? 300 : 60000);
+        const vp_dtype t = (vp_dtype)below(VP__NDTYPES);
+        const size_t size = vp__dtype[t].size;
+        array *mask = array_new(VP_BOOL, ndim, dims, BROADCAST);
+        array *value = array_new(t, ndim, dims, BROADCAST);
+        array *base = array_new(t, ndim, dims, ANY_ORDER);
+        fill_random(value);
+        fill_random(base);
+        const int64_t n = count_of(&mask->view), density = below(101);
+        for (int64_t i = 0; i < n; i++)
+            *(uint8_t *)element(&mask->view, i) = below(100) < density;
+        char *expected = malloc((size_t)n * size + 1);
+        for (int64_t i = 0; i < n; i++)
+            memcpy(
+                expected + (size_t)i * size,
+                element(*(uint8_t *)element(&mask->view, i) ? &value->view : &base->view,
+                        i),
+                size);
+        const int64_t parts = 1 + below(5);
+        for (int64_t part = 0; part < parts; part++)
+            vp__lib_mask_fill(&base->view, &mask->view, &value->view, part, parts);
+        for (int64_t i = 0; i < n; i++)
+            VP_CHECK(memcmp(element(&base->view, i), expected + (size_t)i * size, size) ==
+                     0);
+        free(expected);
+        array_free(mask);
+        array_free(value);
+        array_free(base);
+    }
+}
+
 /* A random selection: which axes are indexed, the index arrays, and the result's dims. */
 typedef struct {
     vp__fancy fancy;

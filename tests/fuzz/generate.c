@@ -159,7 +159,7 @@ static const struct {
     {fuzz_step_join, 15},     {fuzz_step_repeat, 10},  {fuzz_step_take, 15},
     {fuzz_step_find, 20},     {step_scope, 20},        {step_observe, 30},
     {step_gate, 20},          {fuzz_step_fourier, 25}, {fuzz_step_unrolled, 6},
-    {fuzz_step_loop, 35},
+    {fuzz_step_loop, 35},     {fuzz_step_mask, 60},
 };
 
 static void take_step(fuzz_gen *g) {

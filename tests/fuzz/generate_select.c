@@ -292,6 +292,96 @@ bool fuzz_step_put(fuzz_gen *g) {
     return true;
 }
 
+/* A mask over axes as an operand, now and then of two masks, or held back by a gate. */
+static fuzz_operand any_mask(fuzz_gen *g, const fuzz_shape *axes, int var) {
+    fuzz_operand x = mask(g, axes, var);
+    if (fuzz_chance(&g->r, 30)) {
+        const fuzz_operand y = mask(g, axes, var);
+        fuzz_instruction *n = fuzz_add(g, FUZZ_OP);
+        n->op = fuzz_chance(&g->r, 50) ? VP__OP_logical_or : VP__OP_bitwise_xor;
+        n->in[0] = x;
+        n->in[1] = y;
+        n->nin = 2;
+        fuzz_define(g, VP_BOOL, axes);
+        x = fuzz_use(g, g->p->count - 1);
+    }
+    if (g->gates && fuzz_chance(&g->r, 15)) {
+        fuzz_shape s = *axes;
+        s.late = fuzz_chance(&g->r, 40);
+        fuzz_add1(g, FUZZ_GATE, x)->flag = s.late;
+        fuzz_define(g, VP_BOOL, &s);
+        g->gates_open++;
+        x = fuzz_use(g, g->p->count - 1);
+    }
+    return x;
+}
+
+/* A[m] = f(A[m]): as many values as the mask has true elements. */
+static void put_back(fuzz_gen *g, int a, const fuzz_shape *s) {
+    const fuzz_var v = g->v[a];
+    const int m = fuzz_make(g, FUZZ_ARRAY, VP_BOOL, s);
+    choice c = {.count = 1,
+                .item[0] = {.kind = VP__SEL_ARRAY, .step = 1},
+                .result = {.ndim = 1, .late = true, .dims = {fuzz_elements(s)}}};
+    c.item[0].array = fuzz_use(g, m);
+    add_get(g, fuzz_use(g, a), false, &c);
+    fuzz_define(g, (vp_dtype)v.dtype, &c.result);
+    fuzz_operand value = fuzz_use(g, g->p->count - 1);
+    if (fuzz_chance(&g->r, 60)) {
+        fuzz_instruction *n = fuzz_add(g, FUZZ_OP);
+        n->op = VP__OP_add;
+        n->in[0] = value;
+        n->in[1] = fuzz_scalar(g, (vp_dtype)v.dtype);
+        n->nin = 2;
+        fuzz_define(g, (vp_dtype)v.dtype, &c.result);
+        value = fuzz_use(g, g->p->count - 1);
+    }
+    c.item[0].array = fuzz_use(g, m);
+    add_put(g, a, &c, value, false);
+}
+
+/* Reading and writing by one mask of all axes, or of the first ones, with a number or what
+ * broadcasts along the mask. */
+bool fuzz_step_mask(fuzz_gen *g) {
+    int a = fuzz_pick_or_make(g, FUZZ_TARGET);
+    const fuzz_var v = g->v[a];
+    fuzz_shape s = fuzz_shape_of(&v), over, own;
+    if (s.ndim == 0 || s.late || s.bad || !v.live) return false;
+    if (fuzz_chance(&g->r, 20)) {
+        put_back(g, a, &s);
+        return true;
+    }
+    over = s;
+    over.ndim = fuzz_chance(&g->r, 75) ? s.ndim : 1 + fuzz_below(&g->r, s.ndim);
+    const bool whole = over.ndim == s.ndim;
+    bool bad = fuzz_oops(g) && fuzz_chance(&g->r, 30);
+    if (bad) over.dims[0]++;
+    choice c = {.count = 1, .item[0] = {.kind = VP__SEL_ARRAY, .step = 1}};
+    c.item[0].array = any_mask(g, &over, whole && !bad ? a : -1);
+    c.result = (fuzz_shape){.ndim = 1 + s.ndim - over.ndim,
+                            .late = true,
+                            .bad = bad,
+                            .dims = {fuzz_elements(&over)}};
+    for (int i = over.ndim; i < s.ndim; i++) c.result.dims[1 + i - over.ndim] = s.dims[i];
+    if (fuzz_chance(&g->r, 25)) {
+        add_get(g, fuzz_use(g, a), false, &c);
+        fuzz_define(g, (vp_dtype)v.dtype, &c.result);
+        return true;
+    }
+    fuzz_operand value = fuzz_scalar(g, (vp_dtype)v.dtype);
+    if (fuzz_chance(&g->r, 40)) { /* of one element along the mask */
+        fuzz_shape one = c.result;
+        one.late = false;
+        one.dims[0] = 1;
+        vp_dtype t;
+        value = fuzz_partner(g, &one, true, (vp_dtype)v.dtype, &own, &t);
+        bad |= own.bad;
+    }
+    add_put(g, a, &c, value, false);
+    if (bad && fuzz_chance(&g->r, 50)) g->v[a].bad = true;
+    return true;
+}
+
 static void keep_whole(choice *c, const fuzz_shape *s) {
     memset(c, 0, sizeof *c);
     c->count = 1;

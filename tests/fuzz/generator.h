@@ -124,6 +124,7 @@ bool fuzz_step_take(fuzz_gen *g);
 bool fuzz_step_find(fuzz_gen *g);
 bool fuzz_step_put(fuzz_gen *g);
 bool fuzz_step_put_self(fuzz_gen *g);
+bool fuzz_step_mask(fuzz_gen *g);
 bool fuzz_step_unrolled(fuzz_gen *g);
 bool fuzz_step_loop(fuzz_gen *g);
 /* A loop into this array where nothing can fail. */
