@@ -151,10 +151,8 @@ VP_TEST(puts_wait_for_their_target) {
     VP_CHECK_VALUES(vp_get(a, vp_range(0, 12)), 0, 1, 2, 2, 2, 1, 1, 1, 1, 1, 0, 0);
 }
 
-/* Large ones are cut into pieces, which give what one would. */
-VP_TEST(in_pieces) {
-    vp__test_threads(4);
-    vp__tuning.piece_ns = 1000;
+/* Large ones, whose mask is true ever more often. */
+static void check_large(void) {
     static double a[LARGE], expected[LARGE];
     vp_array x = vp__test_counting(LARGE);
     vp_array m = vp_let(vp_less(vp_remainder(x, 7), vp_divide(x, (double)LARGE / 7)));
@@ -172,5 +170,16 @@ VP_TEST(in_pieces) {
     vp_put(x, vp_at(m), -0.5);
     for (int64_t i = 0; i < count; i++) a[(int64_t)expected[i]] = -0.5;
     VP_CHECK_ARRAY(x, a, LARGE);
+}
+
+VP_TEST(in_one_piece) {
+    vp__test_threads(1);
+    check_large();
+}
+
+VP_TEST(in_pieces) {
+    vp__test_threads(4);
+    vp__tuning.piece_ns = 1000;
+    check_large();
     VP_CHECK(VP_STAT(split) >= 4);
 }

@@ -12,7 +12,7 @@
 #include "lib/move/nest.h"
 #include "net/life.h"
 
-enum { BLOCK = 1 << 14 }; /* mask elements of a count */
+enum { BLOCK = 1 << 16 }; /* mask elements of a count */
 
 double vp__library_mask_cost(const vp__node *n, int mask) {
     const vp__input *in = &n->in[mask];
