@@ -103,6 +103,17 @@ static void call_put(const work *w) {
     if (!vp__lib_check_index(&w->fancy, &w->out, &bad, &axis)) abort();
     vp__lib_scatter(&w->out, &w->in, &w->fancy);
 }
+static void call_mask_get(const work *w) {
+    const int64_t n = elements(&w->other);
+    vp__lib_mask_get(w->out.data, &w->in, &w->other, 0, n,
+                     vp__lib_count_true(&w->other, 0, n));
+}
+static void call_mask_put(const work *w) {
+    vp__lib_mask_put(&w->out, &w->other, w->in.data, 8, 0, elements(&w->other));
+}
+static void call_mask_fill(const work *w) {
+    vp__lib_mask_fill(&w->out, &w->other, &w->in, 0, 1);
+}
 static void call_matmul(const work *w) {
     for (int64_t part = 0; part < w->parts; part++)
         vp__lib_matmul(&w->out, &w->in, &w->other, part, w->parts, w->rooms);
@@ -223,6 +234,32 @@ static void bench_masks(int64_t n) {
     free(list);
 }
 
+/* A get, a put of as many values and of one for each place, of float64. */
+static void bench_masked(int64_t n) {
+    static const int densities[] = {1, 50, 99};
+    int64_t one = 1, eight = 8;
+    uint8_t *mask = room((size_t)n);
+    void *in = room((size_t)n * 8), *out = room((size_t)n * 8);
+    fill(in, VP_F64, n);
+    for (int d = 0; d < 3; d++) {
+        for (int64_t i = 0; i < n; i++)
+            mask[i] = (int)(random_bits() % 100) < densities[d];
+        const work w = {.in = {in, &n, &eight, 1, VP_F64},
+                        .other = {mask, &n, &one, 1, VP_BOOL},
+                        .out = {out, &n, &eight, 1, VP_F64}};
+        char name[32];
+        snprintf(name, sizeof name, "mask_get at %d %%", densities[d]);
+        report(name, VP_F64, n, best(call_mask_get, &w));
+        snprintf(name, sizeof name, "mask_put at %d %%", densities[d]);
+        report(name, VP_F64, n, best(call_mask_put, &w));
+        snprintf(name, sizeof name, "mask_fill at %d %%", densities[d]);
+        report(name, VP_F64, n, best(call_mask_fill, &w));
+    }
+    free(mask);
+    free(in);
+    free(out);
+}
+
 static void bench_take(int64_t n, vp_dtype t) {
     int64_t size = vp__dtype[t].size, eight = 8;
     void *in = room((size_t)(n * size)), *out = room((size_t)(n * size));
@@ -295,7 +332,10 @@ int main(int argc, char **argv) {
         int64_t side = n == 10000 ? 100 : 1000;
         if (WANTED("plane")) bench_planes(side, VP_F64);
         if (WANTED("plane")) bench_planes(side, VP_F32);
-        if (WANTED("mask")) bench_masks(n);
+        if (WANTED("mask")) {
+            bench_masks(n);
+            bench_masked(n);
+        }
         if (WANTED("take")) bench_take(n, VP_F64);
         if (WANTED("take")) bench_take(n, VP_F32);
     }
