@@ -197,6 +197,35 @@ class Checker:
         self.same(found[:-1], numpy_function(row)(mask), f"{row.id} {mask.shape}")
         self.check((found[-1] == -7).all(), f"{row.id} wrote too far")
 
+    def masked(self, dtype):
+        """An array, and a mask of its shape."""
+        base = self.array(dtype, self.shape())
+        return base, self.laid_out(self.random.random(base.shape) < self.random.random())
+
+    def mask_get(self, row, dtype):
+        base, mask = self.masked(dtype)
+        out = np.zeros(np.count_nonzero(mask), dtype)
+        self.lib.shim_mask_get(ctypes.c_void_p(out.ctypes.data), ctypes.byref(View.of(base)),
+                               ctypes.byref(View.of(mask)))
+        self.same(out, numpy_function(row)(mask, base), f"{row.id} {dtype} {base.shape}")
+
+    def mask_put(self, row, dtype):
+        base, mask = self.masked(dtype)
+        new, expected = self.array(dtype, (np.count_nonzero(mask),)), base.copy("C")
+        if new.size:
+            numpy_function(row)(expected, mask, new)
+        self.lib.shim_mask_put(ctypes.byref(View.of(base)), ctypes.byref(View.of(mask)),
+                               ctypes.byref(View.of(new)))
+        self.same(base, expected, f"{row.id} {dtype} {base.shape}")
+
+    def mask_fill(self, row, dtype):
+        base, mask = self.masked(dtype)
+        new, expected = self.array(dtype, base.shape), base.copy("C")
+        numpy_function(row)(expected, mask, new)
+        self.lib.shim_mask_fill(ctypes.byref(View.of(base)), ctypes.byref(View.of(mask)),
+                                ctypes.byref(View.of(new)), self.parts())
+        self.same(base, expected, f"{row.id} {dtype} {base.shape}")
+
     def scatter(self, row, dtype):
         """Checked with what it undoes."""
 

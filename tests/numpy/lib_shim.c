@@ -15,6 +15,10 @@ EXPORT void shim_along(int row, const vp__view *out, const vp__view *in, int axi
                        int64_t parts);
 EXPORT int64_t shim_count_true(const vp__view *mask);
 EXPORT void shim_list_true(int64_t *positions, const vp__view *mask, bool flat);
+EXPORT void shim_mask_get(void *out, const vp__view *base, const vp__view *mask);
+EXPORT void shim_mask_put(const vp__view *base, const vp__view *mask, const vp__view *in);
+EXPORT void shim_mask_fill(const vp__view *base, const vp__view *mask, const vp__view *in,
+                           int64_t parts);
 EXPORT bool shim_gather(const vp__view *out, const vp__view *base, const vp__fancy *f,
                         int64_t parts);
 EXPORT bool shim_scatter(const vp__view *base, const vp__view *in, const vp__fancy *f);
@@ -45,6 +49,20 @@ int64_t shim_count_true(const vp__view *mask) {
 
 void shim_list_true(int64_t *positions, const vp__view *mask, bool flat) {
     vp__lib_list_true(positions, mask, flat, 0, count_of(mask));
+}
+
+void shim_mask_get(void *out, const vp__view *base, const vp__view *mask) {
+    vp__lib_mask_get(out, base, mask, 0, count_of(mask), shim_count_true(mask));
+}
+
+void shim_mask_put(const vp__view *base, const vp__view *mask, const vp__view *in) {
+    vp__lib_mask_put(base, mask, in->data, in->strides[0], 0, count_of(mask));
+}
+
+void shim_mask_fill(const vp__view *base, const vp__view *mask, const vp__view *in,
+                    int64_t parts) {
+    for (int64_t part = 0; part < parts; part++)
+        vp__lib_mask_fill(base, mask, in, part, parts);
 }
 
 bool shim_gather(const vp__view *out, const vp__view *base, const vp__fancy *f,
