@@ -540,6 +540,12 @@ VP_API vp_expr vp__expand(const char *where, vp_operand x, int axis);
 /* Reversed along these axes. */
 #define vp_flip(x, axes) vp__flip(VP_HERE, VP__IN(x), VP__AXES(axes))
 VP_API vp_expr vp__flip(const char *where, vp_operand x, vp_axes_t axes);
+/* Element i moved to i + shift along an axis, from its end back to its beginning, as NumPy's roll
+ * with an axis; vp_roll(vp_roll(x, 1, 0), -2, 1) for several. Element-wise instructions read
+ * what is rolled where it is, without a copy: vp_sub(vp_roll(u, -1, 0), vp_roll(u, 1, 0)) takes
+ * hardly longer than slices do. Reductions and others copy it first. */
+#define vp_roll(x, shift, axis) vp__roll(VP_HERE, VP__IN(x), shift, axis)
+VP_API vp_expr vp__roll(const char *where, vp_operand x, int64_t shift, int axis);
 /* Joined along an existing axis: vp_concatenate(0, a, b, c). Up to 16. */
 #define vp_concatenate(axis, ...)                                                             \
     vp__concatenate(VP_HERE, axis, VP__COUNT(__VA_ARGS__),                                    \

@@ -121,6 +121,7 @@ static void adopt(vp__expr *e, int i, vp__expr *arg) {
     e->nargs = (uint8_t)(i + 1);
     e->terms = (uint16_t)(e->terms + arg->terms);
     e->leaves = (uint16_t)(e->leaves + arg->leaves);
+    e->rolls = (uint16_t)(e->rolls + arg->rolls);
     e->cost += arg->cost;
     e->shares |= arg->shares | (arg->others != 0);
 }
@@ -455,6 +456,8 @@ vp__expr *vp__build_reduce(int op, const char *where, vp__expr *x, uint32_t axes
         return vp__refuse(1, &x, where, error);
     }
     make_room(1, &x);
+    /* The bits of a sum are those of one fold, not of several boxes. */
+    if (x->rolls) vp__materialise(x);
     if (x->dtype != work || x->kind == VP__EXPR_CONST)
         x = vp__build_cast(x, work, vp__ops[op].name, where);
     if (x->kind == VP__EXPR_POISON) return x;

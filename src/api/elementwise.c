@@ -78,9 +78,6 @@ vp_expr vp__cast(const char *where, vp_operand x, vp_dtype dtype) {
     VP__CALL;
     vp__expr *e = vp__build_cast(vp__argument(x, where), dtype, "cast", where);
     /* Also where there is nothing to convert, the result is a value and no view. */
-    if (e->kind == VP__EXPR_LEAF && e->buffer) {
-        vp__buffer_release(e->buffer);
-        e->buffer = NULL;
-    }
+    vp__expr_drop_buffer(e);
     return vp__give(e);
 }

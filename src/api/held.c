@@ -143,10 +143,7 @@ static void hold(vp__name *n, vp__expr *e) {
     n->held = e;
     n->holder = mine;
     if (e->names++) return;
-    if (e->buffer) { /* the value is its own, and no view */
-        vp__buffer_release(e->buffer);
-        e->buffer = NULL;
-    }
+    vp__expr_drop_buffer(e);
     if (e->like && e->kind != VP__EXPR_LEAF) {
         vp__flat_strides(e, e->strides);
         e->like = e;

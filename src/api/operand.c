@@ -124,7 +124,7 @@ vp__expr *vp__operand_view(vp_operand x, const char *where) {
 vp_expr vp__give_open(vp__expr *e) {
     vp__held_pass_one();
     if (e->others) e = vp__own(e);
-    e->depth = vp__scope_depth();
+    e->depth = (uint16_t)vp__scope_depth();
     vp__expr_link(e);
     /* An instruction may give its operand's record back: the operand has been used all the
      * same. Not where there is no record, whose generation stays 0. */

@@ -2,7 +2,8 @@
  *
  * Changing shape. What only changes how elements are addressed makes another leaf of the
  * same storage; an operand whose size is not known yet is copied through the same view
- * operation when it is. Only tile, repeat and a squeeze of unnamed axes wait for a size.
+ * operation when it is. Only roll, tile, repeat and a squeeze of unnamed axes wait for a
+ * size.
  */
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "api/operand.h"
 #include "array/shape.h"
 #include "array/viewop.h"
+#include "issue/roll.h"
 
 /* A leaf like e with another addressing; frees e. Keeps the buffer, so that it can still be
  * named as a view. */
@@ -231,6 +233,20 @@ vp_expr vp__repeat(const char *where, vp_operand x, int64_t count, int axis) {
         after[i] = i == axis ? count : 1;
     }
     return vp__give(repeat_leaf(e, before, after, "repeat", where));
+}
+
+vp_expr vp__roll(const char *where, vp_operand x, int64_t shift, int axis) {
+    VP__CALL;
+    vp__expr *e = vp__operand(x, where);
+    if (e->kind != VP__EXPR_ROLL) e = vp__as_sized_leaf(e);
+    if (e->kind == VP__EXPR_POISON) return vp__give(e);
+    vp__error *error = vp__axis_check(&axis, e->ndim, "roll", where);
+    if (error) return vp__give(vp__refuse(1, &e, where, error));
+    if (!vp__roll_has_room(e, axis)) e = vp__as_leaf(e);
+    if (e->kind == VP__EXPR_POISON) return vp__give(e);
+    /* Also where nothing moves, the result is a value and no view. */
+    vp__expr_drop_buffer(e);
+    return vp__give(vp__roll_leaf(e, axis, shift, where));
 }
 
 enum { MOST_JOINED = VP__LIBRARY_OPERANDS };

@@ -62,7 +62,7 @@ static void build_noted(vp__track *t) {
     for (int i = t->since; i < noted; i++) {
         if (!made[i]) continue;
         vp__expr_move(t->step[i].record, made[i], (uint32_t)(t->round >> 32));
-        t->step[i].record->depth = vp__scope_depth();
+        t->step[i].record->depth = (uint16_t)vp__scope_depth();
         vp__expr_link(t->step[i].record);
         t->step[i].record = NULL;
     }

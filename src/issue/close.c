@@ -10,7 +10,7 @@
 #include "array/shape.h"
 #include "issue/library.h"
 #include "issue/reuse.h"
-#include "issue/send.h"
+#include "issue/roll.h"
 #include "net/cost.h"
 
 void vp__value_release(vp__value *v) {
@@ -103,7 +103,7 @@ static void close_segment(vp__expr *e, vp__value *out) {
     vp__destination d;
     const bool sent =
         vp__destination_fresh(&d, e->late ? -1 : e->count * vp__dtype[e->dtype].size) &&
-        vp__send(e, &d, out->dims, out->strides);
+        vp__roll_send(e, &d, out->dims, out->strides);
     out->storage = d.storage;
     out->late = e->late;
     if (__builtin_expect(sent, 1)) return;
@@ -133,6 +133,7 @@ void vp__close(vp__expr *e, vp__value *out) {
     case VP__EXPR_REDUCE:
     case VP__EXPR_COUNT:
     case VP__EXPR_VIEW:
+    case VP__EXPR_ROLL:
     case VP__EXPR_FREE: close_segment(e, out); break;
     }
     vp__expr_free(e);
@@ -160,10 +161,15 @@ void vp__close_to_own(vp__expr *e, vp__value *out, const char *where) {
     vp__library_issue(&p, (vp_dtype)e->dtype, 1, &e, e->ndim, NULL, "copy", where, out);
 }
 
-/* Makes e a leaf that reads v, which is taken over. */
-static void become_leaf(vp__expr *e, const vp__value *v) {
+void vp__value_replace(vp__expr *e, const vp__value *v) {
+    for (int i = 0; i < e->nargs; i++) vp__expr_free(e->arg[i]);
+    e->nargs = 0;
+    e->terms = 1;
+    e->cost = 0;
+    e->shares = e->repeats = false;
     e->kind = VP__EXPR_LEAF;
     e->leaves = 1;
+    e->rolls = 0;
     e->like = NULL;
     e->late = v->late;
     e->storage = v->storage;
@@ -217,7 +223,7 @@ static void resolve_view(vp__expr *e) {
         if (v.error)
             vp__expr_fail(e, v.error);
         else
-            become_leaf(e, &v);
+            vp__value_replace(e, &v);
         return;
     }
     vp__storage_retain(s);
@@ -225,7 +231,7 @@ static void resolve_view(vp__expr *e) {
     v.offset = l.offset;
     memcpy(v.dims, l.dims, (size_t)l.ndim * sizeof(int64_t));
     memcpy(v.strides, l.strides, (size_t)l.ndim * sizeof(int64_t));
-    become_leaf(e, &v);
+    vp__value_replace(e, &v);
     e->buffer = leaf->buffer;
     leaf->buffer = NULL;
     vp__expr_free(leaf);
@@ -257,7 +263,7 @@ void vp__library_finish(vp__expr *e, int epilogue) {
     if (v.error)
         vp__expr_fail(e, v.error);
     else
-        become_leaf(e, &v);
+        vp__value_replace(e, &v);
 }
 
 void vp__materialise(vp__expr *e) {
@@ -273,15 +279,10 @@ void vp__materialise(vp__expr *e) {
     vp__value v;
     vp__value_init(&v, e);
     close_segment(e, &v);
-    for (int i = 0; i < e->nargs; i++) vp__expr_free(e->arg[i]);
-    e->nargs = 0;
-    e->terms = 1;
-    e->cost = 0;
-    e->shares = e->repeats = false;
     if (v.error)
         vp__expr_fail(e, v.error);
     else
-        become_leaf(e, &v);
+        vp__value_replace(e, &v);
 }
 
 /* A tree has 48 terms at most, counted as often as they are used. */
@@ -304,9 +305,8 @@ void vp__copy_leaf(vp__expr *e) {
         return;
     }
     vp__storage_drop_capture(e->storage);
-    if (e->buffer) vp__buffer_release(e->buffer);
-    e->buffer = NULL;
-    become_leaf(e, &v);
+    vp__expr_drop_buffer(e);
+    vp__value_replace(e, &v);
 }
 
 void vp__materialise_readers(vp__storage *s) {

@@ -150,6 +150,7 @@ vp__error *vp__segment_size(vp__segment *seg, const vp__leaf_layout *leaves,
         }
         case VP__EXPR_FREE:
         case VP__EXPR_VIEW:
+        case VP__EXPR_ROLL:
         case VP__EXPR_LIBRARY:
         case VP__EXPR_POISON: break;
         }
@@ -288,6 +289,7 @@ static int visit_new(cutter *c, making *m, int term) {
     case VP__EXPR_COUNT:
     case VP__EXPR_FREE:
     case VP__EXPR_VIEW:
+    case VP__EXPR_ROLL:
     case VP__EXPR_LIBRARY:
     case VP__EXPR_POISON: break;
     }

@@ -109,7 +109,7 @@ static uint32_t own_reads(const vp__expr *e, const vp__storage *s, const vp__tar
     }
     uint32_t n = 0;
     for (int i = 0; i < e->nargs; i++) n += own_reads(e->arg[i], s, t, elsewhere);
-    if (e->kind == VP__EXPR_REDUCE && n) *elsewhere = true;
+    if ((e->kind == VP__EXPR_REDUCE || e->kind == VP__EXPR_ROLL) && n) *elsewhere = true;
     return n;
 }
 

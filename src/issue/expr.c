@@ -121,6 +121,7 @@ static inline vp__expr *init_record(vp__expr *e, vp__expr_kind kind, int ndim,
     e->late = e->keepdims = false;
     e->terms = 1;
     e->leaves = 0;
+    e->rolls = 0;
     e->where = where;
     e->dims = axes;
     e->strides = axes + room;
@@ -231,13 +232,20 @@ void vp__expr_move(vp__expr *to, vp__expr *from, uint32_t generation) {
     table->unused = from;
 }
 
+void vp__expr_drop_buffer(vp__expr *leaf) {
+    if (leaf->buffer) vp__buffer_release(leaf->buffer);
+    leaf->buffer = NULL;
+}
+
 void vp__expr_fail(vp__expr *e, vp__error *error) {
     for (int i = 0; i < e->nargs; i++) vp__expr_free(e->arg[i]);
     if (e->storage) vp__storage_drop_capture(e->storage);
-    if (e->buffer) vp__buffer_release(e->buffer);
+    vp__expr_drop_buffer(e);
     e->nargs = 0;
+    e->terms = 1;
+    e->rolls = 0;
+    e->cost = 0;
     e->storage = NULL;
-    e->buffer = NULL;
     e->late = false;
     e->like = NULL;
     e->kind = VP__EXPR_POISON;

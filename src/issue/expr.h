@@ -25,6 +25,7 @@ typedef enum {
     VP__EXPR_REDUCE,
     VP__EXPR_COUNT, /* how many elements the last reduction before it folds into one */
     VP__EXPR_VIEW,  /* a view of a named array of unknown size: decided when it is used */
+    VP__EXPR_ROLL,  /* a leaf whose elements are shifted around their axes: see roll.h */
     VP__EXPR_LIBRARY, /* a library operation of leaves that takes epilogues: issued when used */
     VP__EXPR_POISON, /* an error */
 } vp__expr_kind;
@@ -44,9 +45,10 @@ typedef struct vp__expr {
     bool late; /* dims are not known yet (ndim is) */
     bool keepdims;
     uint16_t terms, leaves; /* of the whole tree */
-    uint32_t depth;         /* scope it was made in; of roots */
+    uint16_t rolls;         /* how many of them are rolled leaves */
+    uint16_t depth;         /* scope it was made in; of roots */
     const char *where;
-    int64_t *dims, *strides; /* strides: of a LEAF */
+    int64_t *dims, *strides; /* strides: of a LEAF; how far a ROLL shifts each axis */
     int64_t offset;          /* LEAF: of its first element */
 
     /* From here to `next`, a new expression is zero. */
@@ -112,6 +114,8 @@ static inline vp__expr *vp__expr_share(vp__expr *e) {
 /* A mark that no expression of the calling thread has: walks mark what they have met, since
  * there may be several ways to it. */
 uint32_t vp__expr_new_mark(void);
+/* Makes a leaf a value, which cannot be named as a view of an array any more. */
+void vp__expr_drop_buffer(vp__expr *leaf);
 /* Turns an expression, without its tree, into one that only carries an error. */
 void vp__expr_fail(vp__expr *e, vp__error *error);
 /* An expression that only carries an error; takes the error over. */

@@ -3,7 +3,7 @@
 
 #include "issue/bundle.h"
 #include "issue/close.h"
-#include "issue/send.h"
+#include "issue/roll.h"
 
 /* Closes the thread's own expressions that read what is about to be written. */
 static void close_readers(const vp__target *t) {
@@ -29,7 +29,7 @@ vp__error *vp__put(const vp__target *t, vp__expr *value, const char *where) {
     if (vp__destination_put(&d, t, value)) close_readers(t);
     vp__error *error = vp__destination_find(&d, where);
     if (!error) {
-        if (!vp__send(value, &d, NULL, NULL)) error = no_memory(where);
+        if (!vp__roll_send(value, &d, NULL, NULL)) error = no_memory(where);
         vp__storage_release(d.storage);
     }
     vp__expr_free(value);

@@ -22,5 +22,7 @@ typedef struct {
 void vp__value_release(vp__value *v);
 /* Without storage, of the expression's type and number of axes. */
 void vp__value_init(vp__value *v, const vp__expr *e);
+/* Makes an expression, whose tree is freed, a leaf that reads the value, which is taken over. */
+void vp__value_replace(vp__expr *e, const vp__value *v);
 
 #endif

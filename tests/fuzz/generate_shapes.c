@@ -145,11 +145,23 @@ static fuzz_shape flip(fuzz_gen *g, fuzz_instruction *n, const fuzz_shape *s) {
     return r;
 }
 
+static fuzz_shape roll(fuzz_gen *g, fuzz_instruction *n, const fuzz_shape *s) {
+    fuzz_shape r = *s;
+    n->kind = FUZZ_ROLL;
+    n->axes[0] =
+        (int8_t)(fuzz_below(&g->r, s->ndim) - (fuzz_chance(&g->r, 20) ? s->ndim : 0));
+    n->low =
+        fuzz_chance(&g->r, 70) ? fuzz_below(&g->r, 5) - 2 : fuzz_below(&g->r, 400) - 200;
+    if (fuzz_oops(g)) n->axes[0] = (int8_t)s->ndim, r.bad = true;
+    return r;
+}
+
 bool fuzz_step_axes(fuzz_gen *g) {
     int x = fuzz_pick_or_make(g, FUZZ_ANY);
     const fuzz_var v = g->v[x];
     fuzz_shape s = fuzz_shape_of(&v), r = s;
-    int what = fuzz_below(&g->r, 5);
+    int what = fuzz_below(&g->r, 8);
+    if (what >= 5 && !s.ndim) what = 4;
     if (what == 1 && fuzz_elements(&s) > g->budget / 400) what = 0;
     if (what == 3 && s.ndim >= 6) what = 2;
     fuzz_operand o = fuzz_use(g, x);
@@ -162,10 +174,13 @@ bool fuzz_step_axes(fuzz_gen *g) {
     case 2: r = squeeze(g, n, &s); break;
     case 3: r = expand(g, n, &s); break;
     case 4: r = flip(g, n, &s); break;
+    default: r = roll(g, n, &s); break;
     }
-    /* Of these only a squeeze of whatever has length 1 must know the size. */
-    n->late = s.late && n->kind == FUZZ_SQUEEZE && n->naxes < 0;
-    fuzz_define(g, (vp_dtype)v.dtype, &r)->plain = v.plain || v.array;
+    /* Of these only a roll and a squeeze of whatever has length 1 must know the size. */
+    n->late =
+        s.late && (n->kind == FUZZ_ROLL || (n->kind == FUZZ_SQUEEZE && n->naxes < 0));
+    fuzz_define(g, (vp_dtype)v.dtype, &r)->plain =
+        (v.plain || v.array) && n->kind != FUZZ_ROLL;
     return true;
 }
 

@@ -283,8 +283,9 @@ static void print_call(const fuzz_instruction *in) {
         print_operands(in);
         printf(")");
         break;
+    case FUZZ_ROLL:
     case FUZZ_REPEAT:
-        printf("vp_repeat(");
+        printf(in->kind == FUZZ_ROLL ? "vp_roll(" : "vp_repeat(");
         print_operands(in);
         printf(", %" PRId64 ", %d)", in->low, in->axes[0]);
         break;

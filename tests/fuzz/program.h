@@ -32,7 +32,7 @@ enum {
     KIND(EYE, 'e') KIND(COUNTER, 'e') KIND(EMPTY, 'a') KIND(BORROW, 'a')                \
     KIND(OP, 'e') KIND(CAST, 'e') KIND(REDUCE, 'e') KIND(ALONG, 'e')                    \
     KIND(FOURIER, 'e') KIND(MATMUL, 'e') KIND(RESHAPE, 'e') KIND(PERMUTE, 'e') KIND(BROADCAST, 'e')        \
-    KIND(SQUEEZE, 'e') KIND(EXPAND, 'e') KIND(FLIP, 'e') KIND(JOIN, 'e')                \
+    KIND(SQUEEZE, 'e') KIND(EXPAND, 'e') KIND(FLIP, 'e') KIND(ROLL, 'e') KIND(JOIN, 'e')                \
     KIND(TILE, 'e') KIND(REPEAT, 'e') KIND(GET, 'e') KIND(TAKE, 'e') KIND(FIND, 'e')    \
     KIND(LET, 'a') KIND(VIEW, 'a') KIND(SET, 0) KIND(PUT, 0) KIND(DROP, 0)              \
     KIND(BEGIN, 0) KIND(END, 0) KIND(KEEP, 0) KIND(GATE, 'e') KIND(OPEN, 0)             \
@@ -103,7 +103,7 @@ typedef struct {
     int8_t nin, nitems;
     int8_t axes[FUZZ_DIMS];
     int64_t dims[FUZZ_DIMS];
-    /* FROM, BORROW: the range of whole values; REPEAT, EYE, FOR: counts; FOURIER: the length */
+    /* FROM, BORROW: the range of whole values; REPEAT, EYE, FOR: counts; ROLL: the shift; FOURIER: the length */
     int64_t low, high;
     double x[3];   /* ARANGE, LINSPACE, COUNTER: their numbers */
     uint64_t seed; /* FROM, BORROW: of the elements */

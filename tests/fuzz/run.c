@@ -377,6 +377,7 @@ static vp_expr compute(run *r, int i) {
     case FUZZ_BROADCAST: return vp__broadcast(where, x[0], shape(in));
     case FUZZ_SQUEEZE: return vp__squeeze(where, x[0], axes(in));
     case FUZZ_EXPAND: return vp__expand(where, x[0], in->axes[0]);
+    case FUZZ_ROLL: return vp__roll(where, x[0], in->low, in->axes[0]);
     case FUZZ_FLIP: return vp__flip(where, x[0], axes(in));
     case FUZZ_JOIN: return vp__concatenate(where, in->axes[0], in->nin, x, in->flag);
     case FUZZ_TILE: return vp__tile(where, x[0], shape(in));

@@ -75,7 +75,7 @@ FUNCTIONS = {
     "vp__permute": (Expr, "w o a"), "vp__flip": (Expr, "w o a"),
     "vp__squeeze": (Expr, "w o a"), "vp__expand": (Expr, "w o i"),
     "vp__broadcast": (Expr, "w o s"), "vp__reshape": (Expr, "w o s"),
-    "vp__concatenate": (Expr, "w i i o* b"), "vp__full": (Expr, "w i s o"),
+    "vp__roll": (Expr, "w o q i"), "vp__concatenate": (Expr, "w i i o* b"), "vp__full": (Expr, "w i s o"),
     "vp__arange": (Expr, "w i o o o"), "vp__borrow": (Array, "w i s l p i p p"),
     "vp__map": (ctypes.c_int, "w o m*"), "vp_unmap": (None, "m*"),
     "vp__complex": (Expr, "d d"), "vp__begin": (Scope, "w"), "vp__end": (None, "w S"),
@@ -83,7 +83,7 @@ FUNCTIONS = {
     "vp_clear_error": (None, ""), "vp_sync": (ctypes.c_int, ""),
 }
 LETTERS = {
-    "i": ctypes.c_int, "b": ctypes.c_bool, "d": ctypes.c_double, "p": ctypes.c_void_p,
+    "i": ctypes.c_int, "q": ctypes.c_int64, "b": ctypes.c_bool, "d": ctypes.c_double, "p": ctypes.c_void_p,
     "w": ctypes.c_char_p, "o": Operand, "o*": ctypes.POINTER(Operand), "A": Array,
     "a": Axes, "a*": ctypes.POINTER(Axes), "s": Shape, "l": ctypes.POINTER(ctypes.c_int64),
     "x": Index, "m*": ctypes.POINTER(Mapped), "S": Scope,
@@ -245,6 +245,9 @@ class Vproc:
 
     def expand(self, x, axis):
         return self.lib.vp__expand(HERE, self.operand(x), axis)
+
+    def roll(self, x, shift, axis):
+        return self.lib.vp__roll(HERE, self.operand(x), shift, axis)
 
     def by_shape(self, name, x, shape):
         return getattr(self.lib, "vp__" + name)(HERE, self.operand(x), shape_of(shape))

@@ -386,6 +386,36 @@ class Checker:
             self.same(f"take {at} {axis} {where}", lambda: v.take(x, at, axis),
                       lambda: np.take(x, at, axis), layout=False)
 
+    def rolls(self, dtype):
+        """Rolled operands, of which a segment reads several at once, some of them broadcast."""
+        x = self.array(dtype, self.shape(least=1, most=3))
+        where = f"{dtype} {x.shape} {x.strides}"
+        axis, shift = self.roll_of(x)
+        self.same(f"roll {shift} {axis} {where}", lambda: self.v.roll(x, shift, axis),
+                  lambda: np.roll(x, shift, axis), layout=False)
+        moves = [self.roll_of(x) for _ in range(4)]
+        part = tuple(slice(0, 1) if self.chance(0.3) else slice(None) for _ in x.shape)
+        y = np.ascontiguousarray(x[part]) if x.size else x
+        v = self.v
+        self.same(f"rolled {moves} {y.shape} {where}",
+                  lambda: self.rolled(v.roll, v.op, x, y, moves),
+                  lambda: self.rolled(np.roll, lambda f, *a: getattr(np, f)(*a), x, y, moves),
+                  layout=False)
+        self.same(f"sum of rolled {where}", lambda: v.reduce("sum", v.roll(x, shift, axis), 0),
+                  lambda: np.roll(x, shift, axis).sum(0), 1e-5, layout=False)
+
+    def roll_of(self, x):
+        n = max(1, x.ndim)
+        off = int(self.chance(0.02))
+        return (int(self.random.integers(-n - off, n + off)),
+                int(self.random.choice([-1, 1, 0, 2, 5, -17, 1000])))
+
+    @staticmethod
+    def rolled(roll, op, x, y, moves):
+        a, b, c, d = ((shift, axis) for axis, shift in moves)
+        stencil = op("maximum", op("add", roll(x, *a), roll(roll(x, *b), *c)), x)
+        return op("add", roll(op("multiply", stencil, roll(y, *d)), *a), roll(y, *b))
+
     # --- arrays from numbers ---
 
     def numbers(self):
@@ -490,6 +520,7 @@ def main():
             c.selections(dtype)
             c.layouts(dtype)
             c.shapes(dtype)
+            c.rolls(dtype)
     print(f"{c.passed} passed, {c.failed} failed")
     return 1 if c.failed else 0
 
