@@ -882,12 +882,13 @@ enum {
     VP__CUMSUM = 5,
     VP__CUMPROD = 6,
     VP__CUMMAX = 7,
-    VP__SORT = 8,
-    VP__ARGSORT = 9,
-    VP__FFT = 19,
-    VP__IFFT = 20,
-    VP__RFFT = 21,
-    VP__IRFFT = 22,
+    VP__CUMMIN = 8,
+    VP__SORT = 9,
+    VP__ARGSORT = 10,
+    VP__FFT = 20,
+    VP__IFFT = 21,
+    VP__RFFT = 22,
+    VP__IRFFT = 23,
 };
 /* Running sum along an axis. */
 #define vp_cumsum(x, axis) vp__along(VP_HERE, VP__IN(x), axis, VP__CUMSUM)
@@ -895,6 +896,8 @@ enum {
 #define vp_cumprod(x, axis) vp__along(VP_HERE, VP__IN(x), axis, VP__CUMPROD)
 /* Running maximum along an axis; NaN from the first one on. */
 #define vp_cummax(x, axis) vp__along(VP_HERE, VP__IN(x), axis, VP__CUMMAX)
+/* Running minimum along an axis; NaN from the first one on. */
+#define vp_cummin(x, axis) vp__along(VP_HERE, VP__IN(x), axis, VP__CUMMIN)
 /* Sorted along an axis, NaNs last. */
 #define vp_sort(x, axis) vp__along(VP_HERE, VP__IN(x), axis, VP__SORT)
 /* The positions that sort along an axis; equal elements keep their order. */

@@ -180,6 +180,11 @@ VP_TEST(scans) {
     vp_array a = cube();
     VP_CHECK_VALUES(vp_get(vp_cumsum(a, 1), 0), 0, 1, 2, 3, 4, 6, 8, 10, 12, 15, 18, 21);
     VP_CHECK_VALUES(vp_cumprod(vp_arange(VP_I32, 1, 6, 1), 0), 1, 2, 6, 24, 120);
+    static const double values[] = {3, 0.0, -0.0, 5, -2, NAN, -7};
+    vp_array b = vp_let(vp_from(VP_F64, vp_shape(7), values));
+    VP_CHECK_VALUES(vp_cummin(b, 0), 3, 0.0, 0.0, 0.0, -2, NAN, NAN);
+    VP_CHECK_VALUES(vp_cummax(b, 0), 3, 3, 3, 5, 5, NAN, NAN);
+    VP_CHECK_VALUES(vp_cummin(vp_arange(VP_U8, 3, 0, -1), 0), 3, 2, 1);
     VP_CHECK_TYPE(vp_cumprod(vp_arange(VP_I32, 1, 6, 1), 0), VP_I64);
     VP_CHECK_VALUES(vp_cumsum(vp_gt(a, -1.0), -1), 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1,
                     2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4);

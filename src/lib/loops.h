@@ -31,7 +31,8 @@ typedef void (*vp__scan_fn)(const vp__scan *s);
 #define VP__SCANS(SCAN, ...)                                                             \
     SCAN(cumsum, __VA_ARGS__)                                                            \
     SCAN(cumprod, __VA_ARGS__)                                                           \
-    SCAN(cummax, __VA_ARGS__)
+    SCAN(cummax, __VA_ARGS__)                                                            \
+    SCAN(cummin, __VA_ARGS__)
 enum {
 #define VP__SCAN(id, unused) VP__SCAN_##id,
     VP__SCANS(VP__SCAN, )

@@ -113,20 +113,28 @@ INLINE bool is_nan(value x) {
     return x.f != x.f || x.g != x.g || x.d != x.d || x.e != x.e;
 }
 
+INLINE bool is_less(value a, value b, vp_dtype t) {
+    switch (t) {
+    case VP_I8: return (int8_t)a.u < (int8_t)b.u;
+    case VP_I16: return (int16_t)a.u < (int16_t)b.u;
+    case VP_I32: return (int32_t)a.u < (int32_t)b.u;
+    case VP_I64: return (int64_t)a.u < (int64_t)b.u;
+    case VP_F32: return a.f < b.f;
+    case VP_F64: return a.d < b.d;
+    case VP_C64: return a.f < b.f || (a.f == b.f && a.g < b.g);
+    case VP_C128: return a.d < b.d || (a.d == b.d && a.e < b.e);
+    default: return a.u < b.u;
+    }
+}
+
 INLINE value fold_cummax(value a, value b, vp_dtype t) {
     if (is_nan(a)) return a;
-    if (is_nan(b)) return b;
-    switch (t) {
-    case VP_I8: return (int8_t)b.u > (int8_t)a.u ? b : a;
-    case VP_I16: return (int16_t)b.u > (int16_t)a.u ? b : a;
-    case VP_I32: return (int32_t)b.u > (int32_t)a.u ? b : a;
-    case VP_I64: return (int64_t)b.u > (int64_t)a.u ? b : a;
-    case VP_F32: return b.f > a.f ? b : a;
-    case VP_F64: return b.d > a.d ? b : a;
-    case VP_C64: return b.f > a.f || (b.f == a.f && b.g > a.g) ? b : a;
-    case VP_C128: return b.d > a.d || (b.d == a.d && b.e > a.e) ? b : a;
-    default: return b.u > a.u ? b : a;
-    }
+    return is_nan(b) || is_less(a, b, t) ? b : a;
+}
+
+INLINE value fold_cummin(value a, value b, vp_dtype t) {
+    if (is_nan(a)) return a;
+    return is_nan(b) || is_less(b, a, t) ? b : a;
 }
 
 INLINE value fold(value a, value b, vp_dtype t, int scan) {
