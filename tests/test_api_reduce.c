@@ -325,3 +325,37 @@ VP_TEST(matrices_that_do_not_fit) {
                                      vp_ones(VP_F64, vp_shape(3, 3, 2)))),
                    VP_ERR_SHAPE, "matmul");
 }
+
+VP_TEST(products_of_vectors_and_stacks) {
+    vp_array x = vp__test_counting(3),
+             m = vp_let(vp_reshape(vp__test_counting(6), vp_shape(2, 3)));
+    VP_CHECK_SCALAR(vp_dot(x, x));
+    VP_CHECK_VALUES(vp_dot(x, vp_add(x, 1.0)), 8);
+    VP_CHECK_VALUES(vp_dot(m, x), 5, 14);
+    VP_CHECK_VALUES(vp_dot(m, vp_transpose(m)), 5, 14, 14, 50);
+    VP_CHECK_VALUES(vp_inner(m, m), 5, 14, 14, 50);
+    VP_CHECK_VALUES(vp_dot(m, 2.0), 0, 2, 4, 6, 8, 10);
+    vp_array stack = vp_let(vp_counter(VP_F64, vp_shape(2, 3, 2), 0, 1));
+    VP_CHECK_SHAPE(vp_dot(m, stack), 2, 2, 2);
+    VP_CHECK_VALUES(vp_get(vp_dot(m, stack), 1, 1), 100, 112);
+    VP_CHECK_VALUES(vp_vdot(m, m), 55);
+    VP_CHECK_VALUES(vp_outer(vp_get(m, 1), x), 0, 3, 6, 0, 4, 8, 0, 5, 10);
+    VP_CHECK_TYPE(vp_dot(vp_cast(x, VP_I32), vp_cast(x, VP_I32)), VP_I32);
+    VP_CHECK_ERROR(vp_wait(vp_dot(x, vp__test_counting(4))), VP_ERR_SHAPE,
+                   "dot: shapes (3,) and (4,) do not fit");
+    VP_CHECK_ERROR(vp_wait(vp_dot(m, m)), VP_ERR_SHAPE, "the last but one of the second");
+    VP_CHECK_ERROR(vp_wait(vp_vdot(m, x)), VP_ERR_SHAPE, "vdot: shapes (6,) and (3,)");
+}
+
+VP_TEST(norms) {
+    static const double values[] = {3, -4, 0, 12};
+    vp_array a = vp_let(vp_from(VP_F64, vp_shape(2, 2), values));
+    VP_CHECK_VALUES(vp_norm(a), 13);
+    VP_CHECK_VALUES(vp_norm(a, 1), 5, 12);
+    VP_CHECK_SHAPE(vp_norm(a, vp_axes(0, 1), VP_AUTO, VP_KEEPDIMS), 1, 1);
+    VP_CHECK_VALUES(vp_norm(vp_cast(a, VP_I8)), 13);
+    VP_CHECK_TYPE(vp_norm(vp_cast(a, VP_I8)), VP_F64);
+    VP_CHECK_TYPE(vp_norm(vp_cast(a, VP_C64)), VP_F32);
+    VP_CHECK_ERROR(vp_wait(vp_norm(a, 0, VP_F32)), VP_ERR_TYPE, "norm: has the type");
+    VP_CHECK_ERROR(vp_wait(vp_norm(a, 2)), VP_ERR_INDEX, "norm: axis 2");
+}

@@ -35,6 +35,15 @@ def element_wise(kind, name, rest, sentence):
     return line.replace(") vp__op", ") \\\n    vp__op", 1) if len(line) > 90 else line
 
 
+def in_place():
+    row = re.compile(r"^VP_IN_PLACE\((\w+), (\w+)\)$", re.M)
+    for name, short in row.findall((ROOT / OPS).read_text()):
+        yield f"/* a = vp_{name}(a, x); of a part: vp_put(a, index, vp_{name}(part, x)). */"
+        call = f"vp__in_place(VP__{name.upper()}, VP_HERE, a"
+        yield f"#define vp_{short}(a, x) \\\n    {call}, vp_at(VP_ELLIPSIS), VP__IN(x))"
+        yield f"#define vp_{short}_at(a, index, x) \\\n    {call}, index, VP__IN(x))"
+
+
 def reduction(kind, name, rest, sentence):
     return f"#define vp_{name}(...) VP__REDUCE(VP__{name.upper()}, __VA_ARGS__)"
 
@@ -58,6 +67,7 @@ def expand():
     public = [(number, name) for number, (kind, name) in enumerate(libs) if kind != "LIB"]
     return {
         OPS: [*enumerators(enumerate(ops)), *functions(OPS, ("OP",), element_wise)],
+        OPS + ": in place": [*in_place()],
         OPS + ": reductions": [*functions(OPS, ("REDUCE",), reduction)],
         LIB: [*enumerators(public), *functions(LIB, ("ALONG", "FOURIER"), library)],
     }

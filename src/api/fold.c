@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reductions, and those that are made of others: mean, variance, standard deviation.
+ * Reductions, and those that are made of others: mean, variance, standard deviation, norm.
  */
 #include "api/fold.h"
 
@@ -54,12 +54,14 @@ static vp__expr *again(const vp__expr *leaf, const char *where) {
                          leaf->ndim, leaf->dims, leaf->strides, leaf->late, where);
 }
 
-/* The square of how far x is from m, both leaves, in the part that `part` takes of them. */
+/* The square of how far x is from m (NULL: from 0), both leaves, in the part that `part` takes
+ * of them. */
 static vp__expr *squared_part(int part, const vp__expr *x, const vp__expr *m,
                               const char *where) {
-    vp__expr *args[2] = {again(x, where), again(m, where)};
-    for (int i = 0; i < 2; i++) args[i] = vp__build_op(part, where, 1, &args[i]);
-    vp__expr *d = vp__build_op(VP__OP_subtract, where, 2, args);
+    vp__expr *args[2] = {again(x, where), m ? again(m, where) : NULL};
+    for (int i = 0; i < 2 && args[i]; i++)
+        args[i] = vp__build_op(part, where, 1, &args[i]);
+    vp__expr *d = m ? vp__build_op(VP__OP_subtract, where, 2, args) : args[0];
     return vp__build_op(VP__OP_square, where, 1, &d);
 }
 
@@ -102,8 +104,27 @@ static vp__expr *deviation(vp__expr *v, const char *where) {
     return vp__build_cast(vp__build_op(VP__OP_sqrt, where, 1, &v), t, "std", where);
 }
 
+/* The root of the sum of the squared magnitudes. */
+static vp__expr *norm(vp__expr *x, uint32_t axes, bool keep, const char *where) {
+    x = vp__build_cast(x, mean_type((vp_dtype)x->dtype, VP_AUTO), "norm", where);
+    vp__expr *squares;
+    if (vp__dtype[x->dtype].cls == VP__CLASS_C) {
+        x = vp__as_leaf(x);
+        if (x->kind != VP__EXPR_LEAF) return x;
+        vp__expr *parts[2] = {squared_part(VP__OP_real, x, NULL, where),
+                              squared_part(VP__OP_imag, x, NULL, where)};
+        vp__expr_free(x);
+        squares = vp__build_op(VP__OP_add, where, 2, parts);
+    } else {
+        squares = vp__build_op(VP__OP_square, where, 1, &x);
+    }
+    vp__expr *sum = vp__build_reduce(VP__OP_sum, where, squares, axes, VP_AUTO, keep);
+    return vp__build_op(VP__OP_sqrt, where, 1, &sum);
+}
+
 static const char *name_of(int op) {
     return op == VP__MEAN            ? "mean"
+           : op == VP__NORM          ? "norm"
            : op == VP__VAR           ? "var"
            : op == VP__STD           ? "std"
            : (unsigned)op < VP__NOPS ? vp__ops[op].name
@@ -119,9 +140,14 @@ static vp__error *check(int op, const vp__expr *x, const vp_axes_t *axes, vp_dty
         return vp__error_new(VP_ERR_TYPE, where, "%s: %d is not an element type",
                              name_of(op), (int)dtype);
     if ((unsigned)op < VP__NOPS && vp__ops[op].reduces) return NULL;
-    if (op != VP__MEAN && op != VP__VAR && op != VP__STD)
+    if (op < VP__MEAN || op > VP__NORM)
         return vp__error_new(VP_ERR_VALUE, where, "no such reduction");
-    if (op == VP__MEAN || x->dtype != VP_BOOL || dtype != VP_BOOL) return NULL;
+    if (op == VP__NORM && dtype != VP_AUTO)
+        return vp__error_new(VP_ERR_TYPE, where,
+                             "norm: has the type of the elements, not %s; cast those",
+                             vp__dtype[dtype].name);
+    if (op == VP__MEAN || op == VP__NORM || x->dtype != VP_BOOL || dtype != VP_BOOL)
+        return NULL;
     return vp__error_new(VP_ERR_TYPE, where,
                          "%s of bool cannot give bool: there are no differences of truth "
                          "values; give it a type of numbers",
@@ -138,13 +164,15 @@ vp__expr *vp__fold(int op, const char *where, vp__expr *x, const vp_axes_t *axes
     const vp_dtype t = mean_type((vp_dtype)x->dtype, dtype);
     /* A late count counts what the sum before it folds: both must be in one segment, with room
      * for the conversion of a sum of integers. */
-    if (op >= VP__MEAN && x->late && !is_inexact(t)) x = vp__as_leaf(x);
+    if (op >= VP__MEAN && op != VP__NORM && x->late && !is_inexact(t)) x = vp__as_leaf(x);
     vp__expr *r;
     if (op == VP__MEAN) {
         r = mean(x, bits, t, keep, "mean", where);
     } else if (op == VP__VAR || op == VP__STD) {
         r = variance(x, bits, dtype, keep, name_of(op), where);
         if (op == VP__STD) r = deviation(r, where);
+    } else if (op == VP__NORM) {
+        r = norm(x, bits, keep, where);
     } else {
         r = vp__build_reduce(op, where, x, bits, dtype, keep);
     }

@@ -71,10 +71,12 @@ FUNCTIONS = {
     "vp__op1": (Expr, "i w o"), "vp__op2": (Expr, "i w o o"), "vp__op3": (Expr, "i w o o o"),
     "vp__reduce": (Expr, "i w o a* i i"), "vp__cast": (Expr, "w o i"),
     "vp__along": (Expr, "w o i i"), "vp__let": (Array, "w o"), "vp__get": (Expr, "w o x"),
-    "vp__put_at": (None, "w A x o"), "vp__take": (Expr, "w o o i"),
+    "vp__put_at": (None, "w A x o"), "vp__in_place": (None, "i w A x o"), "vp__take": (Expr, "w o o i"),
     "vp__permute": (Expr, "w o a"), "vp__flip": (Expr, "w o a"),
     "vp__squeeze": (Expr, "w o a"), "vp__expand": (Expr, "w o i"),
     "vp__broadcast": (Expr, "w o s"), "vp__reshape": (Expr, "w o s"),
+    "vp__dot": (Expr, "w o o b"), "vp__vdot": (Expr, "w o o"),
+    "vp__outer": (Expr, "w o o"), "vp__matmul": (Expr, "w o o"),
     "vp__roll": (Expr, "w o q i"), "vp__concatenate": (Expr, "w i i o* b"), "vp__full": (Expr, "w i s o"),
     "vp__arange": (Expr, "w i o o o"), "vp__borrow": (Array, "w i s l p i p p"),
     "vp__map": (ctypes.c_int, "w o m*"), "vp_unmap": (None, "m*"),
@@ -105,7 +107,7 @@ def operation_numbers():
     """VP__ADD and the others, from the header."""
     text = (ROOT / "include" / "vproc.h").read_text()
     numbers = {m[1].lower(): int(m[2]) for m in re.finditer(r"VP__(\w+) = (\d+),", text)}
-    return numbers | {"mean": 1000, "var": 1001, "std": 1002}
+    return numbers | {"mean": 1000, "var": 1001, "std": 1002, "norm": 1003}
 
 
 def operation_rows():
@@ -113,6 +115,12 @@ def operation_rows():
     text = (ROOT / "src" / "ops" / "ops.def").read_text()
     row = r'^VP_OP\((\w+),\s*(\d),\s*\w+,\s*\w+,\s*[\d.]+,\s*"(\w+)"'
     return [(m[1], int(m[2]), m[3]) for m in re.finditer(row, text, re.M)]
+
+
+def in_place_rows():
+    """(row, name) of what there is in place."""
+    text = (ROOT / "src" / "ops" / "ops.def").read_text()
+    return re.findall(r"^VP_IN_PLACE\((\w+), (\w+)\)$", text, re.M)
 
 
 def along_rows():
@@ -237,6 +245,11 @@ class Vproc:
         if self.lib.vp_error():
             self.fail()
 
+    def in_place(self, name, a, items, x):
+        self.lib.vp__in_place(self.number[name], HERE, a, self.index(items), self.operand(x))
+        if self.lib.vp_error():
+            self.fail()
+
     def take(self, x, positions, axis):
         return self.lib.vp__take(HERE, self.operand(x), self.operand(positions), axis)
 
@@ -248,6 +261,12 @@ class Vproc:
 
     def roll(self, x, shift, axis):
         return self.lib.vp__roll(HERE, self.operand(x), shift, axis)
+
+    def product(self, name, x, y):
+        x, y = self.operand(x), self.operand(y)
+        if name in ("dot", "inner"):
+            return self.lib.vp__dot(HERE, x, y, name == "inner")
+        return getattr(self.lib, "vp__" + name)(HERE, x, y)
 
     def by_shape(self, name, x, shape):
         return getattr(self.lib, "vp__" + name)(HERE, self.operand(x), shape_of(shape))

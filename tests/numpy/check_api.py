@@ -16,7 +16,7 @@ import warnings
 
 import numpy as np
 
-from api_lib import (DTYPES, VprocError, Vproc, along_rows, find_library,
+from api_lib import (DTYPES, VprocError, Vproc, along_rows, find_library, in_place_rows,
                      operation_rows)
 
 # C numbers as operands: small ones, and limits of types from either side.
@@ -201,6 +201,27 @@ class Checker:
                       lambda: self.v.reduce(name, x, axis, None, keep),
                       lambda: getattr(np, name)(x, axis=axis, keepdims=keep), layout=False)
 
+        if want is None and not (axes and len(set(a % max(x.ndim, 1) for a in axes)) > 2):
+            self.same(f"norm {where}", lambda: self.v.reduce("norm", x, axes, None, keep),
+                      lambda: norm(x, axes, keep), 1e-5, layout=False)
+
+    def products(self, dtype):
+        """Shapes that fit, most of the time."""
+        other, r = self.dtype(), self.random
+        a, b = (list(self.shape(most=3)) for _ in "ab")
+        for name, axis in (("dot", -2), ("inner", -1), ("vdot", None), ("outer", None),
+                           ("matmul", -2)):
+            at = axis if axis and len(b) >= -axis else -1
+            if a and b and self.chance(0.9):
+                b[at] = a[-1]
+            x = self.array(dtype, a)
+            y = self.array(other, a if name == "vdot" and self.chance(0.9) else b)
+            if self.chance(0.1):
+                y = self.values(other, ())
+            self.same(f"{name} {x.dtype} {x.shape} {describe([y])}",
+                      lambda: self.v.product(name, x, y),
+                      lambda: getattr(np, name)(x, y), 1e-5, layout=False)
+
     @staticmethod
     def has_no_value(name, x, want, axes, keep):
         """Where NumPy's result depends on the CPU, or on how it writes its results: fractions
@@ -305,6 +326,43 @@ class Checker:
     def put(self, x, items, value):
         a = self.v.let(x)
         self.v.put(a, items, value)
+        return a
+
+    # --- in place ---
+
+    def in_place(self):
+        """Every type that meets an array in place, and numbers."""
+        samples = [self.sample(t) for t in DTYPES]
+        for (row, name), a in itertools.product(in_place_rows(), samples):
+            function = getattr(np, row)
+            for x in (*samples, *NUMBERS):
+                if self.differs_on_purpose(row, (a, x)):
+                    continue
+                with self.v:
+                    self.same(f"{name}{describe((a, x))}",
+                              lambda: self.updated(row, a, ..., x),
+                              lambda: numpy_update(function, a, ..., x),
+                              1e-5 if row in MATH or is_complex((a, x)) else 0, layout=False)
+
+    def in_place_parts(self, dtype):
+        x = self.array(dtype, self.shape())
+        items = self.items(x.shape)
+        if looks_beyond_nothing(x, items) or fits_nothing(x, items):
+            return
+        try:
+            shape = x[items].shape
+        except (IndexError, ValueError):
+            shape = ()
+        value = self.value_for(shape)
+        if value.ndim > len(shape):
+            return  # where nothing is selected by arrays NumPy's put drops such axes
+        self.same(f"iadd {dtype} {x.shape} {describe(items)} of {value.dtype} {value.shape}",
+                  lambda: self.updated("add", x, items, value),
+                  lambda: numpy_update(np.add, x, items, value), layout=False)
+
+    def updated(self, row, x, items, value):
+        a = self.v.let(x)
+        self.v.in_place(row, a, items, value)
         return a
 
     def empty_selections(self):
@@ -451,6 +509,25 @@ def numpy_put(x, items, value):
     return y
 
 
+def norm(x, axes, keep):
+    """NumPy's names one axis, or two, or none."""
+    if axes and len(axes) == 1:
+        axes = axes[0]
+    if x.dtype.kind in "biu":
+        x = x.astype(float)
+    return np.linalg.norm(x, axis=axes, keepdims=keep)
+
+
+def numpy_update(function, x, items, value):
+    """x with part of it updated in place, by NumPy's rule for what it becomes."""
+    y = x.copy()
+    part = np.asarray(y[items])
+    made = part.copy()
+    function(made, value, out=made, casting="same_kind")
+    y[items] = made
+    return y
+
+
 def looks_beyond_nothing(x, items):
     """Whether an index that may be out of bounds is in an array that an empty one beside it
     broadcasts away: an error here, but none in NumPy, which has one only for single numbers
@@ -509,6 +586,7 @@ def main():
     options = parser.parse_args()
     c = Checker(options.lib or find_library(), options.seed)
     c.promotion()
+    c.in_place()
     with c.v:
         c.empty_selections()
         c.numbers()
@@ -516,8 +594,10 @@ def main():
         with c.v:
             c.reductions(dtype)
             c.scans(dtype)
+            c.products(dtype)
             c.selections(dtype)
             c.selections(dtype)
+            c.in_place_parts(dtype)
             c.layouts(dtype)
             c.shapes(dtype)
             c.rolls(dtype)
