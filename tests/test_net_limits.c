@@ -454,6 +454,26 @@ static void *run_poor(void *arg) {
     return NULL;
 }
 
+/* The table of names has an end, and says so. Views, since those take no more than a name. */
+VP_TEST(there_are_so_many_names_at_a_time) {
+    vp_scope s = vp_begin();
+    vp_array a = vp_let(1.0), last = a;
+    vp_clear_error();
+    int made = 1;
+    while (vp_error() == VP_OK && made <= 1 << 22) {
+        last = vp_view(a);
+        made++;
+    }
+    static const char *const why = "there are too many arrays: 4194304 may have names at";
+    VP_CHECK_REPORTED(VP_ERR_MEMORY, why);
+    VP_CHECK_ERROR(vp_wait(last), VP_ERR_MEMORY, why);
+    VP_CHECK_ERROR(vp_wait(vp_let(2.0)), VP_ERR_MEMORY, why);
+    VP_CHECK_EQ(made, (1 << 22) + 1);
+    vp_end(s);
+    vp_clear_error();
+    VP_CHECK_VALUES(vp_let(2.0), 2);
+}
+
 VP_TEST(a_thread_without_memory_for_its_tables_gets_errors) {
     static const int without[] = {VP__TEST_NO_ALIGNED_ALLOC, VP__TEST_NO_CALLOC,
                                   VP__TEST_NO_ALIGNED_ALLOC | VP__TEST_NO_CALLOC};

@@ -174,7 +174,7 @@ vp_array vp__held_new(vp__expr *e) {
     vp__name *n = vp__name_take(&a);
     if (!n) {
         vp__expr_free(e);
-        vp__name_refuse();
+        vp__name_refuse(a);
         return a;
     }
     hold(n, e);

@@ -11,7 +11,7 @@
 
 /* The table grows by chunks that never move, so a handle can be looked up without a lock.
  * Free records are kept per thread; a thread that ends gives its own back. */
-enum { CHUNK = 1024, CHUNKS = 4096, TAKE = 64 };
+enum { CHUNK = 1024, CHUNKS = 4096, NAMES = CHUNK * CHUNKS, TAKE = 64 };
 
 static _Atomic(vp__name *) chunks[CHUNKS];
 static uint32_t made;     /* records handed out so far */
@@ -83,7 +83,12 @@ static thread_names *my_names(void) {
     return mine;
 }
 
-static bool refill(thread_names *t) {
+/* What a name is that could not be had, because there is no memory or no number for one; told from
+ * one never initialised. */
+static const vp_array no_name = {UINT32_MAX, 0}, one_too_many = {UINT32_MAX, 2};
+
+/* Where there are no more records, `why` is what the name becomes. */
+static bool refill(thread_names *t, vp_array *why) {
     pthread_mutex_lock(&sharing);
     for (int i = 0; i < TAKE; i++) {
         uint32_t number;
@@ -91,7 +96,10 @@ static bool refill(thread_names *t) {
             number = returned - 1;
             returned = record(number)->next_free;
         } else {
-            if (made == (uint32_t)CHUNK * CHUNKS) break;
+            if (made == (uint32_t)NAMES) {
+                *why = one_too_many;
+                break;
+            }
             if (made % CHUNK == 0) {
                 vp__name *chunk = calloc(CHUNK, sizeof *chunk);
                 if (!chunk) break;
@@ -157,6 +165,15 @@ static vp__error *no_memory(const char *where) {
     return vp__error_new(VP_ERR_MEMORY, where, "out of memory for a name");
 }
 
+/* The error for a name that could not be had. */
+static vp__error *refusal(vp_array a, const char *where) {
+    if (a.generation == no_name.generation) return no_memory(where);
+    return vp__error_new(VP_ERR_MEMORY, where,
+                         "there are too many arrays: %d may have names at a time; end "
+                         "scopes, or drop what is not needed with vp_drop",
+                         NAMES);
+}
+
 void vp__name_unbind(vp__name *n) {
     if (n->buffer) vp__buffer_release(n->buffer);
     if (n->error) vp__error_release(n->error);
@@ -203,16 +220,13 @@ static void report(vp__error *e) {
     vp__error_release(e);
 }
 
-/* What a name is that could not be had; told from one never initialised. */
-static const vp_array no_name = {UINT32_MAX, 0};
-
-void vp__name_refuse(void) { report(no_memory(NULL)); }
+void vp__name_refuse(vp_array a) { report(refusal(a, NULL)); }
 
 /* A free record, locked, with its handle noted in the open scope. */
 vp__name *vp__name_take(vp_array *handle) {
     thread_names *t = my_names();
     *handle = no_name;
-    if (!t || (!t->free && !refill(t))) return NULL;
+    if (!t || (!t->free && !refill(t, handle))) return NULL;
     uint32_t number = t->free - 1;
     vp__name *n = record(number);
     /* Noting may purge, which locks names: so before we lock this one. */
@@ -231,7 +245,7 @@ vp_array vp__name_new(vp__value *v) {
     vp__name *n = vp__name_take(&a);
     if (!n) {
         vp__value_release(v);
-        vp__name_refuse();
+        vp__name_refuse(a);
         return a;
     }
     vp__name_bind(n, v);
@@ -244,7 +258,7 @@ vp_array vp__name_view(vp__buffer *b, vp_dtype dtype, int64_t offset, int ndim,
     vp_array a;
     vp__name *n = vp__name_take(&a);
     if (!n) {
-        vp__name_refuse();
+        vp__name_refuse(a);
         return a;
     }
     if (set_axes(n, ndim)) {
@@ -300,8 +314,7 @@ void vp__name_free(vp__name *n, vp_array a) {
 }
 
 vp__error *vp__name_stale(vp_array a, const char *where) {
-    if (a.slot == no_name.slot && a.generation == no_name.generation)
-        return no_memory(where);
+    if (a.slot == no_name.slot && !(a.generation & 1)) return refusal(a, where);
     if (!(a.generation & 1) || a.slot / CHUNK >= CHUNKS || !record(a.slot))
         return vp__error_new(VP_ERR_HANDLE, where,
                              "this is not an array (an uninitialised vp_array?)");
@@ -333,7 +346,7 @@ bool vp__scope_end(const char *where, vp_scope scope) {
     }
     for (vp__expr *e = vp__expr_roots(), *next; e && e->kind != VP__EXPR_FREE; e = next) {
         next = e->next;
-        if (e->depth >= scope.depth && !e->names) vp__expr_free(e);
+        if (e->depth >= scope.depth && !e->names) vp__expr_end(e);
     }
     t->depth = scope.depth - 1;
     return true;

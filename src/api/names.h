@@ -49,8 +49,8 @@ void vp__name_unbind(vp__name *n);
 
 /* A name that stands for nothing yet, locked; NULL without memory, with a handle that says so. */
 vp__name *vp__name_take(vp_array *handle);
-/* Reports that there is no memory for a name. */
-void vp__name_refuse(void);
+/* Reports that this handle, of vp__name_take, is none. */
+void vp__name_refuse(vp_array a);
 
 /* With the name locked: frees it, and unlocks. */
 void vp__name_free(vp__name *n, vp_array a);

@@ -97,6 +97,21 @@ vp__expr *vp__operand(vp_operand x, const char *where) {
     return e ? e : any_operand(x, where);
 }
 
+vp__error *vp__expr_stale(vp_expr x, const char *where) {
+    if (x.slot == UINT32_MAX && x.generation == 0)
+        return vp__error_new(VP_ERR_MEMORY, where, "out of memory for an expression");
+    const char *why =
+        "this expression was used before; name it with vp_let to use it twice";
+    if (x.generation == 0)
+        why = "this is not an expression (an uninitialised vp_expr?)";
+    else if (vp__expr_is_foreign(x.slot))
+        why = "this expression belongs to another thread; name it there with vp_let";
+    else if (vp__expr_has_ended(x.slot, x.generation))
+        why = "this expression is gone, since its scope has ended; vp_keep takes one to "
+              "the scope around it";
+    return vp__error_new(VP_ERR_HANDLE, where, "%s", why);
+}
+
 vp__expr *vp__operand_view(vp_operand x, const char *where) {
     if (x.kind == VP__IN_ARRAY) return array_leaf(vp__bits_array(x.bits), true, where);
     if (x.kind != VP__IN_EXPR) return vp__build_number(x, where);
@@ -108,17 +123,7 @@ vp__expr *vp__operand_view(vp_operand x, const char *where) {
             e->where = where; /* a complex number comes from nowhere */
         return e;
     }
-    if (handle.slot == UINT32_MAX && handle.generation == 0)
-        return vp__expr_poison(
-            vp__error_new(VP_ERR_MEMORY, where, "out of memory for an expression"),
-            where);
-    const char *why =
-        "this expression was used before; name it with vp_let to use it twice";
-    if (handle.generation == 0)
-        why = "this is not an expression (an uninitialised vp_expr?)";
-    else if (vp__expr_is_foreign(handle.slot))
-        why = "this expression belongs to another thread; name it there with vp_let";
-    return vp__expr_poison(vp__error_new(VP_ERR_HANDLE, where, "%s", why), where);
+    return vp__expr_poison(vp__expr_stale(handle, where), where);
 }
 
 vp_expr vp__give_open(vp__expr *e) {

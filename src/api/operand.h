@@ -23,6 +23,9 @@ vp__expr *vp__operand(vp_operand x, const char *where);
 /* The same, but a view of a late array is left undecided. */
 vp__expr *vp__operand_view(vp_operand x, const char *where);
 
+/* The error for a handle that vp__expr_find does not know. */
+vp__error *vp__expr_stale(vp_expr x, const char *where);
+
 /* The part of an array that integers, ranges and whole and new axes select; all of it, late,
  * when its size is not known yet. */
 vp__expr *vp__array_part(vp_array a, const vp_index *part, const char *where);

@@ -105,7 +105,9 @@ SELDOM static vp__expr *out_of_records(const char *where) {
     e->previous = e->next = NULL;
     vp__error_release(e->error);
     e->error = vp__error_new(VP_ERR_MEMORY, where,
-                             "too many open expressions, or out of memory");
+                             "too many open expressions (a thread has room for %d), or "
+                             "out of memory",
+                             CHUNK * CHUNKS);
     if (!table) leave_later(e);
     return e;
 }
@@ -328,17 +330,33 @@ vp__expr *vp__expr_roots(void) {
     return !table || table->roots.next == &table->roots ? NULL : table->roots.next;
 }
 
+/* The calling thread's record of a handle; NULL for a handle that is none of this thread's. */
+static inline vp__expr *record_of(const expr_table *t, uint32_t slot) {
+    uint32_t index = slot & ((1u << INDEX_BITS) - 1);
+    if (slot >> INDEX_BITS != t->number || index >= t->made) return NULL;
+    return &t->chunk[index / CHUNK][index % CHUNK];
+}
+
 vp__expr *vp__expr_find(uint32_t slot, uint32_t generation) {
     const vp__exprs *t = table;
     if (__builtin_expect(!t, 0)) return NULL;
     vp__expr *last = t->roots.previous; /* nearly always the one */
     if (last->slot == slot && last->generation == generation && last != &t->roots)
         return last;
-    uint32_t index = slot & ((1u << INDEX_BITS) - 1);
-    if (slot >> INDEX_BITS != t->number || index >= t->made) return NULL;
-    vp__expr *e = &t->chunk[index / CHUNK][index % CHUNK];
-    return e->generation == generation && e->kind != VP__EXPR_FREE && e->previous ? e
-                                                                                  : NULL;
+    vp__expr *e = record_of(t, slot);
+    return e && e->generation == generation && e->kind != VP__EXPR_FREE && e->previous
+               ? e
+               : NULL;
+}
+
+bool vp__expr_has_ended(uint32_t slot, uint32_t generation) {
+    const vp__expr *e = table ? record_of(table, slot) : NULL;
+    return e && e->ended == generation;
+}
+
+void vp__expr_end(vp__expr *e) {
+    e->ended = e->generation;
+    vp__expr_free(e);
 }
 
 bool vp__expr_is_foreign(uint32_t slot) {

@@ -82,6 +82,7 @@ typedef struct vp__expr {
         double f64[2];
     } value; /* CONST: in dtype's representation from byte 0 */
     int64_t own_axes[2 * VP__EXPR_AXES];
+    uint32_t ended; /* the last generation that was freed by its scope's end */
 } __attribute__((aligned(64))) vp__expr; /* so that what is cleared fills whole lines */
 
 /* What the instruction is, its axes (of a reduction) aside. */
@@ -137,8 +138,12 @@ vp__expr *vp__expr_roots(void); /* first of the calling thread's, through ->next
 
 /* Handles: a slot and generation that belong to this thread, or NULL. */
 vp__expr *vp__expr_find(uint32_t slot, uint32_t generation);
-/* Whether a slot is another thread's. */
+/* For error messages: whether the handle was made by another thread; whether its expression was
+ * the last of its record that a scope's end freed. */
 bool vp__expr_is_foreign(uint32_t slot);
+bool vp__expr_has_ended(uint32_t slot, uint32_t generation);
+/* Frees it because its scope ends. */
+void vp__expr_end(vp__expr *e);
 
 /* What a thread has of expressions. The calling thread may take the place of another one, which
  * is stopped meanwhile: returns what it had itself. */
