@@ -213,7 +213,7 @@ static void *read_all(const char *file, int line, const char *text, vp_operand x
     size_t bytes = (size_t)*count * vp_dtype_size(*dtype);
     void *memory = malloc(bytes ? bytes : 1);
     VP_CHECK(memory != NULL);
-    vp__test_ok(file, line, text, vp__read(VP_HERE, x, memory, bytes));
+    vp__test_ok(file, line, text, vp__read(VP_HERE, x, VP_AUTO, memory, bytes));
     return memory;
 }
 

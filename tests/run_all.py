@@ -201,24 +201,83 @@ def clang(s):
 
 
 def header(s):
-    """vproc.h stands alone: strict C11 and C++17, with both compilers, and refuses misuse."""
-    strict = ["-Wall", "-Wextra", "-pedantic-errors", "-Werror", "-Iinclude", "-c",
+    """vproc.h stands alone: strict C11 and C++, with both compilers, and refuses misuse."""
+    strict = ["-Wall", "-Wextra", "-Wshadow", "-pedantic-errors", "-Werror", "-Iinclude", "-c",
               "-o", "/dev/null"]
-    for compiler in ("gcc", "clang"):
-        s.check(f"{compiler}: C11", [compiler, "-std=c11", *strict, "tests/test_header.c"])
-    for compiler in ("g++", "clang++"):
-        s.check(f"{compiler}: C++17",
-                [compiler, "-std=c++17", *strict, "tests/test_header.cpp"])
-    # A fraction is no index and no axis: the compiler must say so.
-    for line, why in (("vp_get(a, 1.9)", "an index must be an integer"),
-                      ("vp_put(a, vp_at(VP_ALL, 2.0f), 0)", "an index must be an integer"),
-                      ("vp_sum(a, 0.9L)", "an axis must be an integer")):
-        for compiler, language in (("gcc", "c"), ("clang", "c"), ("g++", "c++"),
-                                   ("clang++", "c++")):
-            status, output = s.run([compiler, "-Iinclude", "-fsyntax-only", "-x", language,
+    c = [["gcc", "-std=c11"], ["clang", "-std=c11"]]
+    cpp = [[compiler, f"-std=c++{year}", "-x", "c++"]
+           for compiler in ("g++", "clang++") for year in (11, 17)]
+    for compiler in c + cpp:
+        name = f"{compiler[0]} {compiler[1]}"
+        source = "tests/test_header.c" if compiler in c else "tests/test_header.cpp"
+        s.check(name, [*compiler, *strict, source])
+        s.check(f"{name}: nested instructions",
+                [*compiler, *strict, "tests/header_nested.c"], 60)
+        right = ";".join(line for line, _, _ in MISUSE)
+        s.check(f"{name}: right use", [*compiler, *strict, "-Wno-unused-value",
+                                       f"-DLINE={right}", "tests/header_misuse.c"])
+    for compiler in c + cpp[::2]:
+        for _, line, why in MISUSE:
+            status, output = s.run([*compiler, "-w", "-Iinclude", "-fsyntax-only",
                                     f"-DLINE={line}", "tests/header_misuse.c"])
-            refused = status != 0 and why in output.replace("_", " ")
-            s.record(f"{compiler}: no {line}", 0 if refused else 1, output)
+            refused = status != 0 and re.search(why, output)
+            s.record(f"{compiler[0]}: no {line}", 0 if refused else 1, output)
+
+
+NO_OPERAND = "an operand is an array|NULL_is_no_operand"
+NO_TYPE = "an element type is wanted here|vp_dtype"
+NO_AXIS = "an axis must be an integer"
+NO_INDEX = "an index must be an integer"
+NO_INTEGER = "an integer is wanted here"
+# What is right, what is not and must not compile, and what the compiler has to say of it.
+MISUSE = (
+    # A fraction is no index and no axis, an address is nothing that an instruction takes.
+    ("vp_get(a, size)", "vp_get(a, 1.9)", NO_INDEX),
+    ("vp_get(a, thing.narrow)", "vp_get(a, list)", NO_INDEX),
+    ("vp_put(a, vp_at(VP_ALL, 2u), 0)", "vp_put(a, vp_at(VP_ALL, 2.0f), 0)", NO_INDEX),
+    ("vp_get(a, LETTER_B, vp_gt(a, 0))", "vp_get(a, &a)", NO_INDEX),
+    ("vp_get(a, vp_range(1, size))", "vp_get(a, vp_range(0.5, 2))", NO_INTEGER),
+    ("vp_get(a, vp_until(thing.wide))", "vp_get(a, vp_until(list))", NO_INTEGER),
+    ("vp_zeros(VP_F64, vp_shape(2, size))", "vp_zeros(VP_F64, vp_shape(2.5))", NO_INTEGER),
+    ("vp_reshape(a, vp_fshape(-1))", "vp_reshape(a, vp_fshape(&a))", NO_INTEGER),
+    ("vp_linspace(VP_F64, 0, 1, 10)", "vp_linspace(VP_F64, 0, 1, 0.1)", NO_INTEGER),
+    ("vp_sum(a, 0L)", "vp_sum(a, 0.9L)", NO_AXIS),
+    ("vp_cumsum(a, -1)", "vp_cumsum(a, 0.5)", NO_AXIS),
+    ("vp_dim(a, size)", "vp_dim(a, VP_EVERY)", NO_AXIS),
+    ("vp_concatenate(0, a, a)", "vp_concatenate(a, a)", NO_AXIS),
+    # Axes, element types and flags are told apart.
+    ("vp_sum(a, VP_EVERY, VP_F32)", "vp_sum(a, VP_F32)", NO_AXIS),
+    ("vp_max(a, 1u, VP_AUTO, VP_KEEPDIMS)", "vp_max(a, VP_KEEPDIMS)", NO_AXIS),
+    ("vp_mean(a, vp_axes(0, letter))", "vp_mean(a, vp_axes(0, VP_F64))", NO_AXIS),
+    ("vp_fft(a, 0, 8)", "vp_fft(a, VP_C64)", NO_AXIS),
+    ("vp_sum(a, 1, VP_AUTO, VP_KEEPDIMS)", "vp_sum(a, 1, VP_KEEPDIMS)", NO_TYPE),
+    ("vp_sum(a, vp_axes(0, 1))", "vp_sum(a, 0, 1)", NO_TYPE),
+    ("vp_std(a, 0, (vp_dtype)letter)", "vp_std(a, 0, letter)", NO_TYPE),
+    ("vp_zeros(VP_I8, vp_shape(1))", "vp_zeros(1, vp_shape(1))", NO_TYPE),
+    ("vp_cast(a, vp_dtype_of(a))", "vp_cast(a, size)", NO_TYPE),
+    ("vp_arange(VP_F64, 0, 10, 1)", "vp_arange(0, 10, 1, VP_F64)", NO_TYPE),
+    ("vp_full(VP_F64, vp_shape(1), 1)", "vp_full(VP_READ_ONLY, vp_shape(1), 1)", NO_TYPE),
+    ("vp_sum(a, 0, VP_F64, VP_DROPDIMS)", "vp_sum(a, 0, VP_F64, 1)", "vp_keepdims"),
+    ("vp_sum(a, 0, VP_F64, VP_KEEPDIMS)", "vp_sum(a, 0, VP_F64, VP_F64)", "vp_keepdims"),
+    ("vp_borrow(VP_F64, vp_shape(1), NULL, list, VP_WRITABLE, NULL, NULL)",
+     "vp_borrow(VP_F64, vp_shape(1), NULL, list, 1, NULL, NULL)", "vp_access"),
+    # What is no array, expression or number is no operand.
+    ("vp_add(a, 1)", "vp_add(&a, 1)", NO_OPERAND),
+    ("vp_add(a, *list)", "vp_add(a, list)", NO_OPERAND),
+    ("vp_add(a, 'c')", 'vp_add(a, "text")', NO_OPERAND),
+    ("vp_add(a, thing.narrow)", "vp_add(a, thing)", NO_OPERAND),
+    ("vp_add(thing.flag, letter)", "vp_add(a, NULL)", NO_OPERAND),
+    ("vp_add(size, thing.wide)", "vp_add(a, misuse)", NO_OPERAND),
+    ("vp_add(vp_add(1.0L, 1.0f), vp_operand_of(a))", "vp_add(a, vp_shape(1))", NO_OPERAND),
+    ("vp_where(true, (short)1, LETTER_A)", "vp_where(a, 1, &a)", NO_OPERAND),
+    ("vp_full(VP_F64, vp_shape(2), 1)", 'vp_full(VP_F64, vp_shape(2), "1")', NO_OPERAND),
+    ("vp_stack(0, a, 1)", "vp_stack(0, a, &a)", NO_OPERAND),
+    ("vp_sum(vp_sum(a))", "vp_sum(&a)", NO_OPERAND),
+    ("vp_set(a, vp_let(*list))", "vp_set(a, list)", NO_OPERAND),
+    ("vp_counter(VP_I8, vp_shape(9), size, 1.5)", "vp_counter(VP_I8, vp_shape(9), a, 1)",
+     "a number is wanted here"),
+    ("vp_keep(a), vp_keep(vp_neg(a))", "vp_keep(1)", "can be kept|vp__keep_any"),
+)
 
 
 def examples(s):
@@ -252,7 +311,9 @@ def install(s):
     for name, compiler, source, static in (
             ("c", ["gcc", "-std=c11"], "tests/test_header.c", False),
             ("c-static", ["gcc", "-std=c11"], "tests/test_header.c", True),
-            ("c++", ["g++", "-std=c++17"], "tests/test_header.cpp", False)):
+            ("c++", ["g++", "-std=c++17"], "tests/test_header.cpp", False),
+            ("c-nested", ["gcc", "-std=c11"], "tests/header_nested.c", False),
+            ("c++-nested", ["g++", "-x", "c++"], "tests/header_nested.c", False)):
         status, output = s.run(find + ["--static"] * static, env=env)
         flags = output.split()
         if static:  # take the archive where a shared library stands beside it

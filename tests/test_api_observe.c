@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <complex.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +28,40 @@ VP_TEST(reading_is_row_major_and_exact) {
     VP_CHECK_OK(vp_read(f, out, 12));
 }
 
+/* Only what is like the elements, or says no type, is memory for them. */
+VP_TEST(reading_converts_nothing) {
+    vp_array i = vp_let(vp_arange(VP_I64, 0, 3, 1)), f = vp_let(vp_cast(i, VP_F32));
+    vp_array z = vp_let(vp_mul(vp_cast(i, VP_F64), 1.0 * I));
+    double d[6];
+    float s[3];
+    int64_t n[3];
+    uint64_t u[3];
+    int32_t n32[3];
+    double _Complex c[3];
+    unsigned char bytes[3 * sizeof *n];
+    VP_CHECK_ERROR(vp_read(i, d, sizeof n), VP_ERR_TYPE,
+                   "read: elements of int64 do not become float64 by reading them");
+    VP_CHECK_ERROR(vp_read(f, n32, sizeof n32), VP_ERR_TYPE,
+                   "convert them with vp_cast, or give memory of float32");
+    VP_CHECK_ERROR(vp_read(vp_gt(i, 1), n, 3), VP_ERR_TYPE, "bool");
+    VP_CHECK_ERROR(vp_read(f, c, sizeof s), VP_ERR_TYPE, "complex128");
+    VP_CHECK_ERROR(vp_read(z, s, sizeof c), VP_ERR_TYPE, "complex128");
+    VP_CHECK_OK(vp_read(i, n, sizeof n));
+    VP_CHECK_OK(vp_read(i, u, sizeof u));
+    VP_CHECK_OK(vp_read(i, bytes, sizeof bytes));
+    VP_CHECK_OK(vp_read(i, (void *)d, sizeof n));
+    VP_CHECK_BYTES(n, u, sizeof n);
+    VP_CHECK_BYTES(n, bytes, sizeof n);
+    VP_CHECK_BYTES(n, d, sizeof n);
+    VP_CHECK_OK(vp_read(f, s, sizeof s));
+    VP_CHECK_OK(vp_read(z, c, sizeof c));
+    VP_CHECK_OK(vp_read(z, d, sizeof d));
+    VP_CHECK(n[2] == 2 && s[2] == 2 && cimag(c[2]) == 2 && d[5] == 2);
+}
+
 VP_TEST(single_numbers_are_converted) {
     vp_array a = vp_let(vp_full(VP_F64, vp_shape(1, 1), 2.75));
+    vp_array whole = vp_let(vp_trunc(a));
     bool b;
     signed char c;
     short s;
@@ -41,15 +74,15 @@ VP_TEST(single_numbers_are_converted) {
     float f;
     double d;
     double _Complex z;
-    VP_CHECK_OK(vp_item(a, &b));
-    VP_CHECK_OK(vp_item(a, &c));
-    VP_CHECK_OK(vp_item(a, &s));
-    VP_CHECK_OK(vp_item(a, &i));
-    VP_CHECK_OK(vp_item(a, &l));
-    VP_CHECK_OK(vp_item(a, &ll));
-    VP_CHECK_OK(vp_item(a, &uc));
-    VP_CHECK_OK(vp_item(a, &u));
-    VP_CHECK_OK(vp_item(a, &ul));
+    VP_CHECK_OK(vp_item(vp_sub(whole, 1), &b));
+    VP_CHECK_OK(vp_item(whole, &c));
+    VP_CHECK_OK(vp_item(whole, &s));
+    VP_CHECK_OK(vp_item(whole, &i));
+    VP_CHECK_OK(vp_item(whole, &l));
+    VP_CHECK_OK(vp_item(whole, &ll));
+    VP_CHECK_OK(vp_item(whole, &uc));
+    VP_CHECK_OK(vp_item(whole, &u));
+    VP_CHECK_OK(vp_item(whole, &ul));
     VP_CHECK_OK(vp_item(a, &f));
     VP_CHECK_OK(vp_item(a, &d));
     VP_CHECK_OK(vp_item(a, &z));
@@ -69,6 +102,79 @@ VP_TEST(single_numbers_are_converted) {
     VP_CHECK_ERROR(vp_item(a, (double *)NULL), VP_ERR_VALUE, "NULL");
     VP_CHECK_ERROR(vp__item(VP_HERE, vp__in_array(a), (vp_dtype)99, &d), VP_ERR_TYPE,
                    "99");
+}
+
+/* What a type has not is refused, and the variable stays as it was. */
+VP_TEST(single_numbers_do_not_become_others) {
+    int8_t c = -7;
+    uint8_t u = 7;
+    int64_t l = -7;
+    uint64_t ul = 7;
+    bool b = true;
+    float f = -7;
+    double d = -7;
+    float _Complex w = -7;
+    vp_array z = vp_let(vp_add(vp_full(VP_C128, vp_shape(1), 1), 2.0 * I));
+#define REFUSED(x, out, why) VP_CHECK_ERROR(vp_item(x, out), VP_ERR_VALUE, "item: " why)
+    REFUSED(z, &d, "float64 has no number 1+2i; read it as complex128, or take vp_real");
+    REFUSED(z, &l, "int64 has no number 1+2i; read it as complex128, or take vp_real");
+    REFUSED(vp_mul(z, NAN), &d, "float64 has no number nan+nani");
+    REFUSED(vp_mul(z, 1e300), &w, "complex64 has no number 1e+300+2e+300i; read it");
+    REFUSED(2.5, &l,
+            "int64 has no number 2.5; read it as float64, or make it whole with");
+    REFUSED(NAN, &l, "int64 has no number nan; read it as float64");
+    REFUSED(INFINITY, &ul, "uint64 has no number inf; read it as float64");
+    REFUSED(0x1p63, &l, "int64 has no number 9.2233");
+    REFUSED(-0x1p63 - 4096, &l, "int64 has no number -9.2233");
+    REFUSED(0x1p64, &ul, "uint64 has no number 1.8446");
+    REFUSED(300, &c, "int8 has no number 300; read it as int64");
+    REFUSED(128, &c, "int8 has no number 128");
+    REFUSED(-129, &c, "int8 has no number -129");
+    REFUSED(256u, &u, "uint8 has no number 256");
+    REFUSED(-1, &ul, "uint64 has no number -1");
+    REFUSED(UINT64_MAX, &l,
+            "int64 has no number 18446744073709551615; read it as uint64");
+    REFUSED(2, &b, "bool has no number 2; read it as int64, or ask vp_test whether");
+    REFUSED(0.5, &b, "bool has no number 0.5; read it as float64, or ask vp_test");
+    REFUSED(-1e300, &f, "float32 has no number -1e+300; read it as float64");
+#undef REFUSED
+    VP_CHECK(c == -7 && u == 7 && l == -7 && ul == 7 && b && f == -7 && d == -7 &&
+             w == -7);
+}
+
+/* And what it has is given, or what is nearest among fractions. */
+VP_TEST(single_numbers_that_are_exact_or_rounded) {
+    int8_t c;
+    int64_t l;
+    uint64_t ul;
+    bool b;
+    float f;
+    double d;
+    float _Complex w;
+    VP_CHECK_OK(vp_item(vp_add(vp_full(VP_C128, vp_shape(1), 3), 0.0 * I), &d));
+    VP_CHECK_OK(vp_item(vp_full(VP_C64, vp_shape(1), 3), &l));
+    VP_CHECK(d == 3 && l == 3);
+    VP_CHECK_OK(vp_item(-0x1p63, &l));
+    VP_CHECK_OK(vp_item(0x1p63, &ul));
+    VP_CHECK(l == INT64_MIN && ul == 1ull << 63);
+    VP_CHECK_OK(vp_item(UINT64_MAX, &ul));
+    VP_CHECK_OK(vp_item(-128, &c));
+    VP_CHECK(ul == UINT64_MAX && c == -128);
+    VP_CHECK_OK(vp_item(true, &l));
+    VP_CHECK_OK(vp_item(0.0, &b));
+    VP_CHECK(l == 1 && !b);
+    VP_CHECK_OK(vp_item(UINT64_MAX, &f));
+    VP_CHECK_OK(vp_item(INT64_MAX, &d));
+    VP_CHECK(f == 0x1p64f && d == 0x1p63);
+    VP_CHECK_OK(vp_item(0.1, &f));
+    VP_CHECK(f == 0.1f);
+    VP_CHECK_OK(vp_item(1e-300, &f));
+    VP_CHECK(f == 0);
+    VP_CHECK_OK(vp_item(-INFINITY, &f));
+    VP_CHECK_OK(vp_item(NAN, &w));
+    VP_CHECK(isinf(f) && isnan(crealf(w)) && cimagf(w) == 0);
+    VP_CHECK_OK(vp_test(2.5, &b)); /* not an item: whether it is nonzero */
+    VP_CHECK(b);
 }
 
 VP_TEST(sizes_do_not_use_expressions_up) {
@@ -208,8 +314,66 @@ VP_TEST(expressions_end_with_their_scope) {
     vp_scope s = vp_begin();
     vp_expr inside = vp_add(a, 2.0);
     vp_end(s);
-    VP_CHECK_ERROR(vp_wait(inside), VP_ERR_HANDLE, "expression");
+    VP_CHECK_ERROR(vp_wait(inside), VP_ERR_HANDLE,
+                   "its scope has ended; vp_keep takes one to the scope");
+    vp_expr other = vp_add(a, 3.0);
+    VP_CHECK_ERROR(vp_wait(inside), VP_ERR_HANDLE, "its scope has ended");
+    VP_CHECK_VALUES(other, 3, 4, 5);
+    VP_CHECK_ERROR(vp_wait(other), VP_ERR_HANDLE, "used before");
     VP_CHECK_VALUES(before, 1, 2, 3);
+    VP_CHECK_EQ(vp__test_open_expressions(), 0);
+}
+
+/* The expression of the arrays of a scope, which ends. */
+static vp_expr distance(vp_operand x, vp_operand y) {
+    vp_scope s = vp_begin();
+    vp_array d = vp_let(vp_sub(x, y));
+    vp_expr e = vp_keep(vp_sqrt(vp_sum(vp_mul(d, d))));
+    vp_end(s);
+    return e;
+}
+
+VP_TEST(functions_take_any_operand_and_return_expressions) {
+    vp_scope s = vp_begin();
+    vp_array a = vp_let(vp_full(VP_F64, vp_shape(4), 3.0));
+    VP_CHECK_VALUES(distance(vp_operand_of(a), vp_operand_of(1)), 4);
+    VP_CHECK_VALUES(distance(vp_operand_of(2.5), vp_operand_of(vp_neg(a))), 11);
+    VP_CHECK_VALUES(
+        vp_add(distance(vp_operand_of(vp_get(a, vp_range(0, 1))), vp_operand_of(true)),
+               distance(vp_operand_of(7u), vp_operand_of(vp_operand_of(a)))),
+        10);
+    vp_operand once = vp_operand_of(vp_neg(a));
+    VP_CHECK_VALUES(once, -3, -3, -3, -3);
+    VP_CHECK_ERROR(vp_wait(once), VP_ERR_HANDLE, "used before");
+    vp_end(s);
+    VP_CHECK_EQ(vp__test_open_expressions(), 0);
+}
+
+VP_TEST(keeping_an_expression_goes_one_scope_up) {
+    vp_array a = vp__test_counting(3);
+    int64_t base = vp__test_bytes_now();
+    vp_scope first = vp_begin();
+    vp_expr before = vp_add(a, 1.0);
+    vp_scope second = vp_begin(), third = vp_begin();
+    vp_expr e = vp_keep(vp_add(a, 2.0));
+    vp_keep(e), vp_keep(before); /* kept already, and of a scope around this one */
+    vp_end(third);
+    VP_CHECK_EQ(vp_size(e), 3);
+    vp_end(second);
+    VP_CHECK_ERROR(vp_wait(e), VP_ERR_HANDLE, "scope has ended");
+    VP_CHECK_VALUES(before, 1, 2, 3);
+    vp_expr late = vp_keep(vp_get(vp_let(vp_find(a)), vp_range(1, 2)));
+    vp_clear_error();
+    vp_keep(e); /* too late */
+    VP_CHECK_REPORTED(VP_ERR_HANDLE, "test_api_observe.c");
+    vp_end(first);
+    VP_CHECK_VALUES(late, 2);
+    VP_CHECK_VALUES(vp_keep(vp_add(a, 1.0)), 1, 2, 3); /* no scope: nothing to do */
+    vp_clear_error();
+    vp_keep((vp_expr){0, 0});
+    VP_CHECK_REPORTED(VP_ERR_HANDLE, "this is not an expression");
+    VP_CHECK_EQ(vp__test_open_expressions(), 0);
+    VP_CHECK_NO_LEAK(base);
 }
 
 VP_TEST(keeping_goes_one_scope_up) {

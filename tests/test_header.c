@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A user's program: the public header alone, twice, as strict C11. The header must bring
- * everything it needs, guard itself, and use no extension. tests/run_all.py compiles this
+ * everything it needs, guard itself, and give no warning. tests/run_all.py compiles this
  * with both compilers, and builds and runs it against the installed library.
  */
 #include <vproc.h>

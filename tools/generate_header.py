@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the parts of include/vproc.h that follow from src/ops/ops.def and src/lib/lib.def.
+"""Writes the parts of include/vproc.h that follow from the tables named below.
 
 Without arguments rewrites the header; with --check only says whether it is up to date.
 """
@@ -10,6 +10,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEADER = ROOT / "include/vproc.h"
+TYPES = "src/array/dtype.def"
 OPS = "src/ops/ops.def"
 LIB = "src/lib/lib.def"
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -25,6 +26,17 @@ def rows(table, kinds):
 def enumerators(names):
     """An enum of those of the names, by their places, that are public."""
     return ["enum {", *(f"    VP__{name.upper()} = {number}," for number, name in names), "};"]
+
+
+def element_types():
+    names = re.findall(r"^VP_DTYPE\((\w+),", (ROOT / TYPES).read_text(), re.M)
+    return ["typedef enum VP__BYTE {",
+            *(f"    VP_{name}," for name in names),
+            "    VP_AUTO = 255 /* let the operation choose, as NumPy would */",
+            "} vp_dtype;",
+            "#ifndef __cplusplus",
+            *(f"#define VP_{name} ((vp_dtype)VP_{name})" for name in [*names, "AUTO"]),
+            "#endif"]
 
 
 def element_wise(kind, name, rest, sentence):
@@ -50,7 +62,8 @@ def reduction(kind, name, rest, sentence):
 
 def library(kind, name, rest, sentence):
     if kind == "ALONG":
-        return f"#define vp_{name}(x, axis) vp__along(VP_HERE, VP__IN(x), axis, VP__{name.upper()})"
+        return (f"#define vp_{name}(x, axis) \\\n"
+                f"    vp__along(VP_HERE, VP__IN(x), VP__AXIS(axis), VP__{name.upper()})")
     return f"#define vp_{name}(...) VP__FOURIER(VP__{name.upper()}, __VA_ARGS__)"
 
 
@@ -66,6 +79,7 @@ def expand():
     libs = [row[:2] for row in rows(LIB, ("LIB", "ALONG", "FOURIER"))]
     public = [(number, name) for number, (kind, name) in enumerate(libs) if kind != "LIB"]
     return {
+        TYPES: element_types(),
         OPS: [*enumerators(enumerate(ops)), *functions(OPS, ("OP",), element_wise)],
         OPS + ": in place": [*in_place()],
         OPS + ": reductions": [*functions(OPS, ("REDUCE",), reduction)],

@@ -25,9 +25,7 @@ vp_shape_t vp_shape_of(int ndim, const int64_t *dims, bool column_major) {
 vp_axes_t vp_axes_of(int count, const int64_t *axes) {
     vp_axes_t a;
     a.count = count > 0 && !axes ? VP__FROM_NULL : count;
-    /* An axis beyond 32 bits must stay wrong. */
-    for (int i = 0; i < a.count && i < VP_MAXDIM; i++)
-        a.axis[i] = axes[i] == (int32_t)axes[i] ? (int32_t)axes[i] : INT32_MAX;
+    for (int i = 0; i < a.count && i < VP_MAXDIM; i++) a.axis[i] = vp__axis_of(axes[i]);
     return a;
 }
 
@@ -206,12 +204,10 @@ vp_array vp__borrow(const char *where, vp_dtype dtype, vp_shape_t shape,
 
 /* --- progressions: their numbers are C numbers --- */
 
-__extension__ typedef __int128 wide; /* any span between two C integers */
-
 static bool is_integer(vp_operand x) { return x.kind != VP__IN_FLOAT; }
 
-static wide integer_of(vp_operand x) {
-    return x.kind == VP__IN_UINT ? (wide)x.bits : (wide)(int64_t)x.bits;
+static vp__wide integer_of(vp_operand x) {
+    return x.kind == VP__IN_UINT ? (vp__wide)x.bits : (vp__wide)(int64_t)x.bits;
 }
 
 static double real_of(vp_operand x) {
@@ -246,8 +242,8 @@ static vp__generate_params progression(vp_dtype t, vp_operand start, vp_operand 
 /* How many numbers a progression has before stop; -1 for too many. */
 static int64_t count_before(vp_operand start, vp_operand stop, vp_operand step) {
     if (is_integer(start) && is_integer(stop) && is_integer(step)) {
-        const wide by = integer_of(step), up = by > 0 ? by - 1 : by + 1;
-        const wide n = (integer_of(stop) - integer_of(start) + up) / by;
+        const vp__wide by = integer_of(step), up = by > 0 ? by - 1 : by + 1;
+        const vp__wide n = (integer_of(stop) - integer_of(start) + up) / by;
         return n > INT64_MAX ? -1 : n > 0 ? (int64_t)n : 0;
     }
     const double n = ceil((real_of(stop) - real_of(start)) / real_of(step));
@@ -261,18 +257,8 @@ static vp_dtype type_of_numbers(int n, const vp_operand *x) {
     return VP_I64;
 }
 
-/* A number without its fraction; one that is beyond all types of integers stays beyond. */
-static wide whole_of(double x) { return (wide)fmax(fmin(x, 0x1p100), -0x1p100); }
-
-/* Whether type t, one of integers, has this number. */
-static bool has_integer(vp_dtype t, wide x) {
-    const int bits = vp__dtype[t].size * 8;
-    const wide top = (wide)1 << (vp__dtype[t].cls == VP__CLASS_S ? bits - 1 : bits);
-    return x < top && x >= (vp__dtype[t].cls == VP__CLASS_S ? -top : 0);
-}
-
-static const char *number_text(char *text, size_t size, wide x) {
-    const wide distance = x < 0 ? -x : x;
+static const char *number_text(char *text, size_t size, vp__wide x) {
+    const vp__wide distance = x < 0 ? -x : x;
     if (distance > UINT64_MAX)
         snprintf(text, size, "%.17g", (double)x);
     else
@@ -287,9 +273,9 @@ static vp__error *check_range(vp_dtype t, int64_t count, vp_operand start,
     if (!holds_integers(t)) return NULL;
     const bool exact = is_integer(start) && is_integer(step);
     for (int i = 0; i < 2 && i < count; i++) {
-        const wide x = exact ? integer_of(start) + i * integer_of(step)
-                             : whole_of(real_of(start) + i * real_of(step));
-        if (has_integer(t, x)) continue;
+        const vp__wide x = exact ? integer_of(start) + i * integer_of(step)
+                                 : vp__wide_of(real_of(start) + i * real_of(step));
+        if (vp__dtype_has_integer(t, x)) continue;
         char text[40];
         return vp__error_new(VP_ERR_VALUE, where, "arange: the number %s does not fit %s",
                              number_text(text, sizeof text, x), vp__dtype[t].name);

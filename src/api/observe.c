@@ -8,6 +8,7 @@
 
 #include "api/build.h"
 #include "api/held.h"
+#include "api/item.h"
 #include "api/operand.h"
 #include "array/pool.h"
 #include "array/shape.h"
@@ -61,11 +62,31 @@ static vp_status hold(held *h, vp_operand x, const char *where) {
     return hold_expr(h, vp__as_sized_leaf(vp__operand_view(x, where)));
 }
 
-vp_status vp__read(const char *where, vp_operand x, void *memory, size_t bytes) {
+/* Whether elements of a type may be read into memory of this one as they are: each is the same
+ * number there, or two for a complex one. */
+static bool is_memory_of(vp_dtype t, vp_dtype memory) {
+    const vp__dtype_info *of = &vp__dtype[t], *to = &vp__dtype[memory];
+    if (t == memory || of->real == memory) return true;
+    const bool integers = (of->cls == VP__CLASS_S || of->cls == VP__CLASS_U) &&
+                          (to->cls == VP__CLASS_S || to->cls == VP__CLASS_U);
+    return integers && of->size == to->size;
+}
+
+vp_status vp__read(const char *where, vp_operand x, vp_dtype type, void *memory,
+                   size_t bytes) {
     VP__CALL;
     held h;
     vp_status status = hold(&h, x, where);
     if (status != VP_OK) return status;
+    if (vp__dtype_is_valid(type) && !is_memory_of(h.view.dtype, type)) {
+        const char *is = vp__dtype[h.view.dtype].name, *to = vp__dtype[type].name;
+        let_go(&h);
+        return report(vp__error_new(
+            VP_ERR_TYPE, where,
+            "read: elements of %s do not become %s by reading them into memory of "
+            "that type; convert them with vp_cast, or give memory of %s",
+            is, to, is));
+    }
     int size = vp__dtype[h.view.dtype].size;
     size_t need = (size_t)h.leaf->count * (size_t)size;
     if (bytes != need || (!memory && need)) {
@@ -82,9 +103,9 @@ vp_status vp__read(const char *where, vp_operand x, void *memory, size_t bytes) 
     return VP_OK;
 }
 
-/* Converts the one element of x. */
+/* Converts the one element of x; if it is to be exact, refuses one that the type has not. */
 static vp_status read_number(const char *name, const char *where, vp_operand x,
-                             vp_dtype type, void *out) {
+                             vp_dtype type, bool exact, void *out) {
     if (!out)
         return report(vp__error_new(VP_ERR_VALUE, where, "%s: the result is NULL", name));
     if (!vp__dtype_is_valid(type))
@@ -101,19 +122,21 @@ static vp_status read_number(const char *name, const char *where, vp_operand x,
                                     "%s: an array of shape %s is not one number", name,
                                     text));
     }
-    vp__kernels_get()->cast[h.view.dtype][type](out, h.view.data, 1);
+    vp__error *error =
+        exact ? vp__item_check(h.view.data, h.view.dtype, type, where) : NULL;
+    if (!error) vp__kernels_get()->cast[h.view.dtype][type](out, h.view.data, 1);
     let_go(&h);
-    return VP_OK;
+    return error ? report(error) : VP_OK;
 }
 
 vp_status vp__item(const char *where, vp_operand x, vp_dtype type, void *out) {
     VP__CALL;
-    return read_number("item", where, x, type, out);
+    return read_number("item", where, x, type, true, out);
 }
 
 vp_status vp__truth(const char *where, vp_operand x, bool *out) {
     VP__CALL;
-    return read_number("test", where, x, VP_BOOL, out);
+    return read_number("test", where, x, VP_BOOL, false, out);
 }
 
 vp_status vp__map(const char *where, vp_operand x, vp_mapped *mapped) {

@@ -7,11 +7,22 @@
  */
 #include "array/dtype.h"
 
+#include <math.h>
+
 const vp__dtype_info vp__dtype[VP__NDTYPES] = {
 #define VP_DTYPE(id, name, ctype, cls, real)                                             \
     [VP_##id] = {name, sizeof(ctype), VP__CLASS_##cls, VP_##real},
 #include "array/dtype.def"
 };
+
+bool vp__dtype_has_integer(vp_dtype t, vp__wide x) {
+    const int bits = vp__dtype[t].size * 8;
+    const bool is_signed = vp__dtype[t].cls == VP__CLASS_S;
+    const vp__wide top = (vp__wide)1 << (is_signed ? bits - 1 : bits);
+    return x < top && x >= (is_signed ? -top : 0);
+}
+
+vp__wide vp__wide_of(double x) { return (vp__wide)fmax(fmin(x, 0x1p100), -0x1p100); }
 
 /* How many bytes of float it takes to hold a type: integers need a mantissa wider than
  * they are, and NumPy counts 32-bit ones as needing float64. */

@@ -40,6 +40,15 @@ extern const vp__dtype_info vp__dtype[VP__NDTYPES];
 
 static inline bool vp__dtype_is_valid(vp_dtype t) { return (unsigned)t < VP__NDTYPES; }
 
+/* Holds any integer of any type, and what is between two of them. */
+__extension__ typedef __int128 vp__wide;
+
+/* Whether type t, one of integers, has this number. */
+bool vp__dtype_has_integer(vp_dtype t, vp__wide x);
+/* A number without its fraction; one that is beyond all types of integers stays beyond. NaN is
+ * one. */
+vp__wide vp__wide_of(double x);
+
 /* The type NumPy gives a result of these two operand types (NEP 50, both strong). */
 vp_dtype vp__dtype_promote(vp_dtype a, vp_dtype b);
 

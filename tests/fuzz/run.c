@@ -267,7 +267,7 @@ static void read(run *r, int i, vp_operand x, const char *where) {
     vp_dtype t = vp__dtype_of(where, x);
     if (n < 0) {
         /* Poisoned so early that there is no size; the read must say why. */
-        log_failure(r, i, "read", vp__read(where, x, NULL, 0));
+        log_failure(r, i, "read", vp__read(where, x, VP_AUTO, NULL, 0));
         return;
     }
     if (n > MOST_ELEMENTS) {
@@ -278,7 +278,7 @@ static void read(run *r, int i, vp_operand x, const char *where) {
     for (int k = 0; k < ndim; k++) dims[k] = vp__size_of(where, x, k);
     size_t bytes = (size_t)n * vp__dtype[t].size;
     void *memory = room(r, bytes + 1);
-    vp_status status = vp__read(where, x, memory, bytes);
+    vp_status status = vp__read(where, x, VP_AUTO, memory, bytes);
     if (status == VP_OK)
         fuzz_log_array(r->log, i, "read", t, ndim, dims, memory);
     else

@@ -61,7 +61,7 @@ class Index(ctypes.Structure):
 
 
 class Mapped(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("dtype", ctypes.c_int), ("ndim", ctypes.c_int32),
+    _fields_ = [("data", ctypes.c_void_p), ("dtype", ctypes.c_uint8), ("ndim", ctypes.c_int32),
                 ("dims", ctypes.c_int64 * MAXDIM), ("strides", ctypes.c_int64 * MAXDIM),
                 ("token", ctypes.c_void_p)]
 
