@@ -6,9 +6,17 @@
 
 #include <vproc.h>
 
+// A function of the user's, which takes any operand and returns an expression.
+static vp_expr doubled(vp_operand x) {
+    vp_scope s = vp_begin();
+    vp_expr e = vp_keep(vp_mul(vp_let(x), 2));
+    vp_end(s);
+    return e;
+}
+
 int main() {
     double memory[6] = {1, 2, 3, 4, 5, 6};
-    double total = 0;
+    double total = 0, twice = 0;
     bool larger = false;
 
     vp_scope s = vp_begin();
@@ -20,6 +28,9 @@ int main() {
         vp_item(vp_sum(vp_sum(b, 0), VP_EVERY, VP_F64, VP_KEEPDIMS), &total);
     if (status == VP_OK) status = vp_test(vp_any(vp_gt(b, 12)), &larger);
     int64_t columns = vp_dim(b, 1);
+    if (status == VP_OK)
+        status = vp_item(vp_add(doubled(vp_operand_of(total)), doubled(vp_operand_of(1))),
+                         &twice);
 
     /* Complex numbers of both kinds, lists of axes, an index array and a mask. */
     std::complex<double> z;
@@ -33,5 +44,8 @@ int main() {
     if (status == VP_OK) status = vp_item(vp_get_at(vp_sum(c, -1, VP_C64), vp_at(1)), &w);
     bool right = z == std::complex<double>(23, 6) && w == std::complex<float>(19, 4);
     vp_end(s);
-    return status == VP_OK && total == 44 && larger && columns == 3 && right ? 0 : 1;
+    return status == VP_OK && total == 44 && twice == 90 && larger && columns == 3 &&
+                   right
+               ? 0
+               : 1;
 }
