@@ -455,7 +455,7 @@ static void *run_poor(void *arg) {
 }
 
 /* The table of names has an end, and says so. Views, since those take no more than a name. */
-VP_TEST(there_are_so_many_names_at_a_time) {
+VP_TEST_TIMEOUT(there_are_so_many_names_at_a_time, 120) {
     vp_scope s = vp_begin();
     vp_array a = vp_let(1.0), last = a;
     vp_clear_error();
