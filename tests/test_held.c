@@ -241,6 +241,44 @@ VP_TEST(borrowed_memory_is_given_back_though_a_value_that_reads_it_is_held) {
     VP_CHECK_VALUES(vp_get(t, vp_until(3)), 2, 3, 4);
 }
 
+/* --- memory that is the program's ----------------------------------------------------------- */
+
+enum { BORROWED = 2000 };
+
+static vp_array borrow(double *memory) {
+    for (int i = 0; i < BORROWED; i++) memory[i] = i;
+    atomic_store(&released, 0);
+    return vp_borrow(VP_F64, vp_shape(BORROWED), NULL, memory, VP_WRITABLE, note_release,
+                     NULL);
+}
+
+/* A value whose name has gone, so that nobody finds it but what uses it, which does so twice. */
+static vp_expr squared(vp_expr x) {
+    vp_array t = vp_let(x);
+    vp_expr square = vp_mul(t, t);
+    vp_drop(t);
+    return square;
+}
+
+VP_TEST(what_is_used_twice_is_not_put_over_what_it_reads) {
+    double memory[BORROWED], expected[BORROWED];
+    vp_array b = borrow(memory);
+    for (int i = 0; i < BORROWED; i++)
+        expected[i] = (double)(BORROWED - i) * (BORROWED - i);
+    vp_put(b, vp_at(VP_ALL), squared(vp_add(vp_get(b, vp_every(-1)), 1.0)));
+    VP_CHECK_ARRAY(b, expected, BORROWED);
+}
+
+VP_TEST(puts_of_what_is_used_twice_and_reads_their_target_are_not_gathered) {
+    double memory[BORROWED], expected[BORROWED] = {0};
+    vp_array b = borrow(memory);
+    for (int i = 1; i < BORROWED; i++) {
+        vp_put(b, vp_at(i), squared(vp_mul(vp_sub(vp_get(b, i - 1), 1.0), 0.5)));
+        expected[i] = (expected[i - 1] - 1) * 0.5 * (expected[i - 1] - 1) * 0.5;
+    }
+    VP_CHECK_ARRAY(b, expected, BORROWED);
+}
+
 /* --- other threads ------------------------------------------------------------------------ */
 
 static vp_array shared, others;

@@ -94,21 +94,21 @@ void vp__target_let_go(const vp__target *t) { vp__spin_unlock(&t->buffer->lock);
 
 /* How many leaves read s, and whether any of them reads other elements than the target's
  * own in the target's order: then the value must not be computed in place. What has other users
- * too, and the leaves under it, are theirs. */
+ * too, and the leaves under it, are `theirs`: not counted, and elsewhere. */
 static uint32_t own_reads(const vp__expr *e, const vp__storage *s, const vp__target *t,
-                          bool *elsewhere) {
-    if (e->others) return 0;
+                          bool theirs, bool *elsewhere) {
+    theirs |= e->others != 0;
     if (e->kind == VP__EXPR_LEAF) {
         if (e->storage != s) return 0;
-        bool same = !e->late && e->offset == t->offset && e->ndim == t->ndim;
+        bool same = !theirs && !e->late && e->offset == t->offset && e->ndim == t->ndim;
         for (int i = 0; same && i < t->ndim; i++)
             same = e->dims[i] == t->dims[i] &&
                    (e->strides[i] == t->strides[i] || e->dims[i] < 2);
         if (!same) *elsewhere = true;
-        return 1;
+        return !theirs;
     }
     uint32_t n = 0;
-    for (int i = 0; i < e->nargs; i++) n += own_reads(e->arg[i], s, t, elsewhere);
+    for (int i = 0; i < e->nargs; i++) n += own_reads(e->arg[i], s, t, theirs, elsewhere);
     if ((e->kind == VP__EXPR_REDUCE || e->kind == VP__EXPR_ROLL) && n) *elsewhere = true;
     return n;
 }
@@ -143,7 +143,7 @@ bool vp__destination_put(vp__destination *d, const vp__target *t, const vp__expr
     vp__spin_lock(&t->buffer->lock);
     vp__storage *s = d->storage = t->buffer->storage;
     d->whole = vp__target_covers(t, s);
-    d->own = own_reads(value, s, t, &d->elsewhere);
+    d->own = own_reads(value, s, t, false, &d->elsewhere);
     const bool captured = is_captured(s, d);
     vp__spin_unlock(&t->buffer->lock);
     d->fits = !value->late && vp__shape_equal(value->ndim, value->dims, t->ndim, t->dims);
