@@ -165,6 +165,19 @@ VP_TEST(a_long_chain_is_cut) {
     VP_CHECK_VALUES(t, 1000, 1001, 1002);
 }
 
+/* A value that reads no array becomes a leaf all the same when it is stored. */
+VP_TEST(a_full_segment_takes_what_had_no_leaves) {
+    enum { MOST = 11 };
+    vp_array c = vp_let(vp_ones(VP_BOOL, vp_shape(3))), a = vp__test_counting(3);
+    vp_array one = vp_let(vp_sin(1.0)), two = vp_let(vp_cos(1.0));
+    vp_expr e = vp_where(c, one, two);
+    for (int i = 0; i < MOST; i++) e = vp_where(c, e, a);
+    vp_array sum = vp_let(vp_add(e, a));
+    VP_CHECK_OK(vp_wait(one));
+    VP_CHECK_OK(vp_wait(two));
+    VP_CHECK_CLOSE(sum, 1e-15, 0.8414709848078965, 1.8414709848078965, 2.8414709848078965);
+}
+
 VP_TEST(more_names_hold_values_than_a_thread_may) {
     enum { NAMES = 40 };
     vp_array a = vp__test_counting(3), t[NAMES];

@@ -144,6 +144,7 @@ static void hold(vp__name *n, vp__expr *e) {
     n->holder = mine;
     if (e->names++) return;
     vp__expr_drop_buffer(e);
+    if (!e->leaves) e->leaves = 1; /* of constants alone: a leaf itself once it is stored */
     if (e->like && e->kind != VP__EXPR_LEAF) {
         vp__flat_strides(e, e->strides);
         e->like = e;
