@@ -331,6 +331,13 @@ static void program(int64_t n) {
     vp_array deep = vp_let(vp_zeros(VP_F64, vp_shape(1, 2, 1, 2, 1, 2, 1)));
     vp_put(deep, vp_at(VP_ELLIPSIS, 1, 0), 1.0);
     if (went(vp_item(vp_sum(deep), &value))) VP_CHECK_EQ(value, 4);
+    vp_array square = vp_let(vp_zeros(VP_F64, vp_shape(n))),
+             held = vp_let(vp_add(x, 1.0));
+    vp_expr other = vp_add(held, 1.0); /* so that it is stored for both */
+    vp_put(square, vp_at(VP_ALL), vp_mul(held, held));
+    if (went(vp_item(vp_sum(square), &value)))
+        VP_CHECK_EQ(value, (double)(n * (n + 1) * (2 * n + 1) / 6));
+    if (went(vp_item(vp_get(other, 0), &value))) VP_CHECK_EQ(value, 2);
     double memory[4] = {1, 2, 3, 4};
     vp_array borrowed =
         vp_borrow(VP_F64, vp_shape(4), NULL, memory, VP_WRITABLE, NULL, NULL);

@@ -45,6 +45,7 @@ typedef struct {
     bool repeats;
     int count;
     vp__expr *shared[VP__SEGMENT_TERMS]; /* that others use too, operands first */
+    const vp__expr *failed;              /* there was no memory to store it, for anybody */
 } walk;
 
 static inline bool is_open(const vp__expr *e) {
@@ -59,6 +60,7 @@ static void meet(walk *w, vp__expr *e) {
     }
     e->mark = w->mark;
     e->seen = 1;
+    if (e->kind == VP__EXPR_POISON) w->failed = e;
     for (int i = 0; i < e->nargs; i++) meet(w, e->arg[i]);
     if (e->others && is_open(e) && w->count < VP__SEGMENT_TERMS)
         w->shared[w->count++] = e;
@@ -94,12 +96,12 @@ void vp__settle(vp__expr *root) {
     }
     if (stored) meet_all(&w, root);
     root->repeats = w.repeats;
+    if (w.failed) vp__expr_fail(root, vp__error_retain(w.failed->error));
 }
 
 /* --- closing -------------------------------------------------------------------------------- */
 
 static void close_segment(vp__expr *e, vp__value *out) {
-    vp__settle(e);
     vp__destination d;
     const bool sent =
         vp__destination_fresh(&d, e->late ? -1 : e->count * vp__dtype[e->dtype].size) &&
@@ -115,6 +117,7 @@ void vp__close(vp__expr *e, vp__value *out) {
     vp__value_init(out, e);
     if (e->kind == VP__EXPR_LIBRARY) vp__library_finish(e, VP__NOPS);
     if (e->others) vp__materialise(e); /* for all its users */
+    vp__settle(e);
     switch ((vp__expr_kind)e->kind) {
     case VP__EXPR_POISON: out->error = vp__error_retain(e->error); break;
     case VP__EXPR_LIBRARY: /* a leaf or poison by now */
@@ -276,6 +279,8 @@ void vp__materialise(vp__expr *e) {
         resolve_view(e);
         return;
     }
+    vp__settle(e);
+    if (e->kind == VP__EXPR_POISON) return;
     vp__value v;
     vp__value_init(&v, e);
     close_segment(e, &v);
