@@ -165,6 +165,22 @@ VP_TEST(a_long_chain_is_cut) {
     VP_CHECK_VALUES(t, 1000, 1001, 1002);
 }
 
+/* Each value reads the one before it, which has no name any more: that is not computed again and
+ * again for as long as the segment has room. */
+VP_TEST(a_chain_whose_every_value_is_looked_at_does_not_grow) {
+    on_one_thread();
+    enum { WARM = 5, TURNS = 10 };
+    vp_array t = vp__test_counting(1000);
+    uint64_t before = 0;
+    for (int i = 0; i < WARM + TURNS; i++) {
+        double sum;
+        if (i == WARM) before = kernels();
+        vp_set(t, vp_sin(t));
+        VP_CHECK_OK(vp_item(vp_sum(t, 0), &sum));
+    }
+    VP_CHECK_EQ(VP_STAT(kernels), before + 2 * TURNS);
+}
+
 /* A value that reads no array becomes a leaf all the same when it is stored. */
 VP_TEST(a_full_segment_takes_what_had_no_leaves) {
     enum { MOST = 11 };

@@ -44,7 +44,7 @@ typedef struct {
     uint32_t mark;
     bool repeats;
     int count;
-    vp__expr *shared[VP__SEGMENT_TERMS]; /* that others use too, operands first */
+    vp__expr *shared[VP__SEGMENT_TERMS]; /* that others use too, or did: operands first */
     const vp__expr *failed;              /* there was no memory to store it, for anybody */
 } walk;
 
@@ -62,7 +62,7 @@ static void meet(walk *w, vp__expr *e) {
     e->seen = 1;
     if (e->kind == VP__EXPR_POISON) w->failed = e;
     for (int i = 0; i < e->nargs; i++) meet(w, e->arg[i]);
-    if (e->others && is_open(e) && w->count < VP__SEGMENT_TERMS)
+    if ((e->others || e->computed) && is_open(e) && w->count < VP__SEGMENT_TERMS)
         w->shared[w->count++] = e;
 }
 
@@ -76,10 +76,13 @@ static void meet_all(walk *w, vp__expr *root) {
 static bool is_wanted(vp__expr *e) {
     const uint32_t outside = 1 + e->others - e->seen;
     if (outside > e->names) return true;
-    if (outside == 0) return false;
     const bool again = e->computed;
+    if (outside == 0 && !again) return false;
     e->computed = true;
-    return vp__reuse_is_likely(e->where, e->cost * (float)vp__cost_factor(e->op), again);
+    /* Also where nobody is left who could use it, the line learns that somebody did. */
+    return vp__reuse_is_likely(e->where, e->cost * (float)vp__cost_factor(e->op),
+                               again) &&
+           outside > 0;
 }
 
 void vp__settle(vp__expr *root) {
