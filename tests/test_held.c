@@ -191,7 +191,8 @@ VP_TEST(a_full_segment_takes_what_had_no_leaves) {
     vp_array sum = vp_let(vp_add(e, a));
     VP_CHECK_OK(vp_wait(one));
     VP_CHECK_OK(vp_wait(two));
-    VP_CHECK_CLOSE(sum, 1e-15, 0.8414709848078965, 1.8414709848078965, 2.8414709848078965);
+    VP_CHECK_CLOSE(sum, 1e-15, 0.8414709848078965, 1.8414709848078965,
+                   2.8414709848078965);
 }
 
 VP_TEST(more_names_hold_values_than_a_thread_may) {
@@ -306,6 +307,46 @@ VP_TEST(puts_of_what_is_used_twice_and_reads_their_target_are_not_gathered) {
         expected[i] = (expected[i - 1] - 1) * 0.5 * (expected[i - 1] - 1) * 0.5;
     }
     VP_CHECK_ARRAY(b, expected, BORROWED);
+}
+
+VP_TEST(borrowed_memory_is_given_back_when_its_name_gets_a_value_that_reads_it) {
+    vp__test_threads(2);
+    for (int twice = 0; twice < 2; twice++) {
+        double memory[BORROWED];
+        vp_array b = borrow(memory), t = b;
+        if (twice) t = vp_let(vp_add(b, 1.0));
+        vp_set(b, vp_add(b, 2.0));
+        VP_CHECK_SOON(atomic_load(&released) == 1);
+        VP_CHECK_VALUES(vp_get(b, vp_until(3)), 2, 3, 4);
+        if (twice) VP_CHECK_VALUES(vp_get(t, vp_until(3)), 1, 2, 3);
+    }
+}
+
+VP_TEST(borrowed_memory_is_given_back_though_what_reads_it_got_a_name_later) {
+    vp__test_threads(2);
+    double memory[BORROWED];
+    vp_array b = borrow(memory);
+    vp_expr e = vp_add(b, 1.0);
+    vp_drop(b);
+    vp_array t = vp_let(e);
+    VP_CHECK_SOON(atomic_load(&released) == 1);
+    VP_CHECK_VALUES(vp_get(t, vp_until(3)), 1, 2, 3);
+}
+
+static void *drop_and_wait(void *of) {
+    vp_drop(*(vp_array *)of);
+    VP_CHECK_SOON(atomic_load(&released) == 1);
+    return NULL;
+}
+
+VP_TEST(another_thread_gives_memory_back_that_a_held_value_reads) {
+    vp__test_threads(2);
+    double memory[BORROWED];
+    vp_array b = borrow(memory), t = vp_let(vp_add(b, 1.0));
+    pthread_t thread;
+    VP_CHECK(!pthread_create(&thread, NULL, drop_and_wait, &b));
+    VP_CHECK(!pthread_join(thread, NULL));
+    VP_CHECK_VALUES(vp_get(t, vp_until(3)), 1, 2, 3);
 }
 
 /* --- other threads ------------------------------------------------------------------------ */

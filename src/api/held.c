@@ -38,10 +38,13 @@ struct vp__holder {
 
 static _Thread_local vp__holder *mine __attribute__((tls_model("initial-exec")));
 _Thread_local int vp__held_patience;
+/* Borrowed memory that an array has left while something read it: to be given back soon. */
+static _Thread_local vp__storage *owed __attribute__((tls_model("initial-exec")));
 
 static pthread_key_t leaving;
 static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
 static void issue_in_place(vp__core *owner);
+static void issue_readers(vp__storage *s);
 
 /* --- the list --------------------------------------------------------------------------- */
 
@@ -80,6 +83,13 @@ static void issue_worth(void) {
 }
 
 void vp__held_issue_all(void) {
+    vp__held_patience = 0;
+    if (owed) {
+        vp__storage *s = owed;
+        owed = NULL;
+        issue_readers(s);
+        vp__storage_release(s);
+    }
     if (!mine) return;
     stop_waiting();
     mine->left = 0;
@@ -144,7 +154,7 @@ static void hold(vp__name *n, vp__expr *e) {
     n->holder = mine;
     if (e->names++) return;
     vp__expr_drop_buffer(e);
-    if (!e->leaves) e->leaves = 1; /* of constants alone: a leaf itself once it is stored */
+    if (!e->leaves) e->leaves = 1; /* of constants alone: once stored it is one */
     if (e->like && e->kind != VP__EXPR_LEAF) {
         vp__flat_strides(e, e->strides);
         e->like = e;
@@ -158,7 +168,7 @@ static void note(vp_array a, const vp__expr *e) {
     mine->at[mine->count++] = (holding){(vp__expr *)e, a};
     if (vp__is_tiny(e->cost, e->op)) return;
     mine->worth = e;
-    vp__held_patience = PATIENCE;
+    if (vp__held_patience != DUE) vp__held_patience = PATIENCE;
     vp__workers_start();
     vp__unissued_keep(mine->core, e->cost * (float)vp__cost_factor(e->op));
 }
@@ -284,6 +294,26 @@ static void issue_in_place(vp__core *owner) {
     give_place_back(&own);
 }
 
+/* All that any thread's names hold, since another one's may read it. */
+static void issue_everywhere(void) {
+    vp__core *self = vp__core_self();
+    vp__others_stop(self);
+    const int count = atomic_load_explicit(&vp__core_count, memory_order_acquire);
+    for (int i = 0; i < count; i++) {
+        if (!vp__cores[i]->holder) continue;
+        const place own = take_place(vp__cores[i]->holder);
+        vp__held_issue_all();
+        give_place_back(&own);
+    }
+    vp__others_let_go();
+}
+
+/* What the thread has open that reads borrowed memory, whether it has a name or not. */
+static void issue_readers(vp__storage *s) {
+    vp__materialise_readers(s);
+    if (vp__storage_captures(s) > 0) issue_everywhere();
+}
+
 /* --- names, whatever they hold ------------------------------------------------------------ */
 
 __attribute__((noinline)) static vp__name *issue_held(vp__name *n, vp_array a) {
@@ -311,13 +341,19 @@ vp__expr *vp__held_use(vp__name **name, vp_array a) {
  * much, or memory that the program waits for, everything is issued soon. */
 static void leave_storage(const vp__name *n) {
     vp__buffer *b = n->buffer;
-    if (!b || !mine || mine->count == 0) return;
-    vp__spin_lock(&b->lock);
-    const vp__storage *s = b->storage;
-    if (vp__storage_captures(b->storage) > 0 &&
-        (s->borrowed || (s->bytes >= LARGE && ++mine->left > MOST_LEFT)))
+    if (!b) return;
+    const bool shared = vp__buffer_is_shared(b);
+    if (shared) vp__spin_lock(&b->lock);
+    vp__storage *s = b->storage;
+    const bool read = vp__storage_captures(s) > 0;
+    if (read && s->borrowed) {
+        vp__storage_retain(s);
+        owed = s;
         vp__held_patience = DUE;
-    vp__spin_unlock(&b->lock);
+    } else if (read && mine && s->bytes >= LARGE && ++mine->left > MOST_LEFT) {
+        vp__held_patience = DUE;
+    }
+    if (shared) vp__spin_unlock(&b->lock);
 }
 
 vp__name *vp__held_lock_to_bind(vp_array a) {

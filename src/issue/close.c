@@ -45,7 +45,7 @@ typedef struct {
     bool repeats;
     int count;
     vp__expr *shared[VP__SEGMENT_TERMS]; /* that others use too, or did: operands first */
-    const vp__expr *failed;              /* there was no memory to store it, for anybody */
+    const vp__expr *failed; /* there was no memory to store it, for anybody */
 } walk;
 
 static inline bool is_open(const vp__expr *e) {
