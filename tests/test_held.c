@@ -202,6 +202,52 @@ VP_TEST(more_names_hold_values_than_a_thread_may) {
     for (int i = 0; i < NAMES; i++) VP_CHECK_VALUES(t[i], i, i + 1, i + 2);
 }
 
+/* Both the variance and the quotient use the sum, and each other. */
+VP_TEST(a_reduction_that_several_parts_use_is_computed_once) {
+    on_one_thread();
+    vp_array a = vp__test_counting(10);
+    const uint64_t before = kernels();
+    vp_array sum = vp_let(vp_sum(a, 0));
+    vp_array v = vp_let(vp_div(vp_sum(vp_square(vp_sub(a, sum)), 0), sum));
+    vp_drop(sum);
+    VP_CHECK_VALUES(v, (10 * 45 * 45 - 2 * 45 * 45 + 285) / 45.0);
+    VP_CHECK_EQ(kernels(), before + 3);
+}
+
+/* Where there is nothing to convert the operand is the result: it is not the name's any more. */
+VP_TEST(a_conversion_to_the_same_type_is_a_value_of_its_own) {
+    on_one_thread();
+    vp_array a = vp__test_counting(LONG), t = vp_let(vp_add(a, 1.0));
+    vp_expr same = vp_cast(t, VP_F64);
+    vp_put(t, vp_at(0), 50.0);
+    vp_put(a, vp_at(1), 60.0);
+    VP_CHECK_VALUES(vp_get(same, vp_until(3)), 1, 2, 3);
+    VP_CHECK_VALUES(vp_get(t, vp_until(3)), 50, 2, 3);
+}
+
+VP_TEST(an_expression_that_got_a_name_is_used_up) {
+    vp_array a = vp__test_counting(3);
+    vp_expr e = vp_add(a, 1.0);
+    vp_array t = vp_let(e);
+    VP_CHECK_ERROR(vp_wait(vp_mul(e, 2.0)), VP_ERR_HANDLE, "used before");
+    VP_CHECK_VALUES(t, 1, 2, 3);
+}
+
+/* The same instructions in the same order: what differs is which of them the last one uses. */
+VP_TEST(recipes_tell_which_of_several_values_is_used_again) {
+    on_one_thread();
+    vp_array a = vp__test_counting(3), b = vp_let(vp_add(a, 10.0));
+    for (int i = 0; i < 6; i++) {
+        vp_array t = vp_let(vp_neg(a)), u = vp_let(vp_neg(b));
+        vp_array last = vp_let(vp_add(vp_mul(t, u), i % 2 ? t : u));
+        vp_drop(t), vp_drop(u);
+        if (i % 2)
+            VP_CHECK_VALUES(last, 0, 10, 22);
+        else
+            VP_CHECK_VALUES(last, -10, 0, 12);
+    }
+}
+
 VP_TEST(a_scope_ends_with_what_its_names_hold) {
     const int64_t base = vp__test_bytes_now();
     for (int i = 0; i < 3; i++) {
@@ -252,6 +298,17 @@ VP_TEST(what_is_long_does_not_wait_for_ever) {
     for (int i = 0; i < 20; i++) vp_put(small, vp_at(0), vp_get(small, 1));
     VP_CHECK_EQ(VP_STAT(issued), issued + 1);
     vp_drop(t);
+}
+
+VP_TEST(what_is_long_does_not_wait_for_a_name_that_does_not_use_it) {
+    vp__test_threads(2);
+    vp__tuning.unissued_ns = 0;
+    vp_array a = vp__test_counting(LONG), small = vp__test_counting(3);
+    VP_CHECK_OK(vp_sync());
+    const uint64_t issued = VP_STAT(issued);
+    vp_array t = vp_let(vp_sin(a)), u = vp_let(vp_add(small, 1.0));
+    VP_CHECK_EQ(VP_STAT(issued), issued + 1);
+    vp_drop(t), vp_drop(u);
 }
 
 static _Atomic int released;
@@ -391,6 +448,26 @@ static void *make(void *arg) {
 VP_TEST(what_a_thread_that_ends_holds_is_issued) {
     run(make); /* the first one that issues anything */
     VP_CHECK_VALUES(vp_get(shared, vp_until(3)), 1, 2, 3);
+}
+
+static void *hold_and_end(void *arg) {
+    (void)arg;
+    vp_drop(vp_let(vp_add(vp__test_counting(3), 1.0)));
+    return NULL;
+}
+
+/* What reads the memory is not held but looked at. */
+VP_TEST(a_thread_that_has_ended_is_not_asked_what_it_holds) {
+    run(hold_and_end);
+    double memory[3] = {1, 2, 3};
+    vp_array b =
+        vp_borrow(VP_F64, vp_shape(3), NULL, memory, VP_READ_ONLY, note_release, NULL);
+    vp_mapped m;
+    VP_CHECK_OK(vp_map(b, &m));
+    vp_drop(b);
+    VP_CHECK_EQ(atomic_load(&released), 0);
+    vp_unmap(&m);
+    VP_CHECK_SOON(atomic_load(&released) == 1);
 }
 
 /* A thread in the middle of nothing, with a value held. */
