@@ -331,7 +331,7 @@ vp__expr *vp__expr_roots(void) {
 }
 
 /* The calling thread's record of a handle; NULL for a handle that is none of this thread's. */
-static inline vp__expr *record_of(const expr_table *t, uint32_t slot) {
+static inline vp__expr *record_of(const vp__exprs *t, uint32_t slot) {
     uint32_t index = slot & ((1u << INDEX_BITS) - 1);
     if (slot >> INDEX_BITS != t->number || index >= t->made) return NULL;
     return &t->chunk[index / CHUNK][index % CHUNK];
