@@ -149,6 +149,7 @@ VP_TEST(selections_with_names_are_values) {
 }
 
 VP_TEST(a_failure_reaches_whoever_looks) {
+    vp_scope s = vp_begin();
     vp_array a = vp__test_counting(3);
     vp_array at = vp_let(vp_add(vp__test_counting(3), 1.0));
     vp_array late = vp_let(vp_take(a, vp_cast(at, VP_I64), 0)); /* 3 is out of bounds */
@@ -156,6 +157,7 @@ VP_TEST(a_failure_reaches_whoever_looks) {
     vp_drop(t);
     double x;
     VP_CHECK_ERROR(vp_item(vp_get(u, 0), &x), VP_ERR_INDEX, "out of bounds");
+    vp_end(s);
 }
 
 /* A chain of sets grows until its segment is full, and no further. */
