@@ -274,6 +274,7 @@ VP_TEST(an_idle_worker_issues_what_is_long) {
     VP_CHECK_OK(vp_sync());
     const uint64_t executed = VP_STAT(executed);
     vp_array t = vp_let(vp_sin(a));
+    VP_CHECK_EQ(vp_size(t), LONG); /* which is no use of it */
     VP_CHECK_SOON(VP_STAT(executed) > executed);
     VP_CHECK_CLOSE(vp_get(t, 1), 1e-15, 0.8414709848078965);
 }

@@ -337,6 +337,14 @@ vp__expr *vp__held_use(vp__name **name, vp_array a) {
     return vp__expr_share(e);
 }
 
+vp__expr *vp__held_look(vp_array a) {
+    vp__name *n = vp__name_lock(a);
+    if (!n) return NULL;
+    vp__expr *e = n->held && n->holder == mine ? vp__expr_share(n->held) : NULL;
+    vp__name_unlock(n);
+    return e;
+}
+
 /* A name is about to leave its storage. What is held may be all that keeps that; if it is too
  * much, or memory that the program waits for, everything is issued soon. */
 static void leave_storage(const vp__name *n) {

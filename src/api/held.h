@@ -40,6 +40,10 @@ bool vp__held_free(vp_array a);
  * the value has been issued instead, the name is locked still, if it is there. */
 vp__expr *vp__held_use(vp__name **n, vp_array a);
 
+/* The value that a name of the calling thread's holds, to learn its type and shape, which is no
+ * use of it: one more reference. NULL: there is none. */
+vp__expr *vp__held_look(vp_array a);
+
 /* Issues all that the calling thread's names hold. */
 void vp__held_issue_all(void);
 

@@ -221,8 +221,8 @@ vp_status vp_sync(void) {
 
 /* Looks at an operand without using it up; expressions are closed if `sized` needs it. */
 static vp__expr *peek(vp_operand x, const char *where, bool sized, bool *ours) {
-    vp__expr *e =
-        x.kind == VP__IN_ARRAY ? vp__argument(x, where) : vp__operand_view(x, where);
+    vp__expr *e = x.kind == VP__IN_ARRAY ? vp__held_look(vp__bits_array(x.bits)) : NULL;
+    if (!e) e = vp__operand_view(x, where);
     *ours = !is_users(e, x);
     if (sized && e->late) vp__as_sized_leaf(e);
     return e;
