@@ -22,6 +22,8 @@ enum {
     LARGE = 1 << 16 /* of as many bytes or more */
 };
 
+_Static_assert((int)MOST < UINT8_MAX, "an expression counts its names in a byte");
+
 typedef struct {
     vp__expr *value;
     vp_array name;
@@ -141,8 +143,7 @@ bool vp__held_may_stay(const vp__expr *e) {
         return false;
     /* relaxed: what another thread does about it waits for the end of this call. */
     return !atomic_load_explicit(&vp__many_issuers, memory_order_relaxed) &&
-           e->names < UINT8_MAX && !(vp__config_get()->without & VP__WITHOUT_LIVENESS) &&
-           (mine || holder_new());
+           !(vp__config_get()->without & VP__WITHOUT_LIVENESS) && (mine || holder_new());
 }
 
 /* --- holding ---------------------------------------------------------------------------- */

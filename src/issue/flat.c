@@ -261,7 +261,7 @@ __attribute__((flatten)) vp__node *vp__flat_node(const vp__flat *f, vp__expr *e,
         /* Its axes are nobody's business: the loop is flat. */
         in->storage = l->storage;
         in->captured = true;
-        if (e->shares || l->others) /* somebody else may want it later */
+        if (e->shares) /* somebody else may want it later */
             vp__storage_capture(l->storage);
         else
             l->storage = NULL;
