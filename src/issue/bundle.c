@@ -219,8 +219,7 @@ static void list_leaves(vp__bundle_leaf *list, vp__expr *const *leaves, int n) {
         }
         list[i].storage = e->storage;
         list[i].offset = e->offset;
-        list[i].region = vp__region_of(e->offset, e->ndim, e->dims, e->strides,
-                                       vp__dtype[e->dtype].size);
+        list[i].region = vp__expr_region(e);
     }
 }
 

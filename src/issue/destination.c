@@ -15,6 +15,7 @@ bool vp__destination_fresh(vp__destination *d, int64_t bytes) {
     d->storage = vp__storage_new(bytes);
     d->target = NULL;
     d->region = vp__region_all();
+    d->is_box = false;
     d->fits = d->in_place = true;
     return d->storage != NULL;
 }
@@ -139,7 +140,7 @@ static bool is_captured(vp__storage *s, const vp__destination *d) {
 bool vp__destination_put(vp__destination *d, const vp__target *t, const vp__expr *value) {
     d->target = t;
     d->region = region_of(t);
-    d->elsewhere = false;
+    d->elsewhere = d->is_box = false;
     vp__spin_lock(&t->buffer->lock);
     vp__storage *s = d->storage = t->buffer->storage;
     d->whole = vp__target_covers(t, s);
@@ -155,7 +156,7 @@ bool vp__destination_scatter(vp__destination *d, const vp__target *t,
     d->target = t;
     d->region = *region;
     d->own = 0;
-    d->whole = d->fits = d->elsewhere = false;
+    d->whole = d->fits = d->elsewhere = d->is_box = false;
     vp__spin_lock(&t->buffer->lock);
     d->storage = t->buffer->storage;
     const bool captured = is_captured(d->storage, d);
@@ -182,7 +183,8 @@ bool vp__writing_begin(vp__writing *w, const vp__destination *d) {
 void vp__writing_end(const vp__writing *w, const vp__destination *d, vp__error *error) {
     const vp__target *t = d->target;
     if (error) {
-        vp__storage_poison(d->storage, error, &d->region, w->sequence);
+        const vp__region all = vp__region_all();
+        vp__storage_poison(d->storage, error, d->is_box ? &all : &d->region, w->sequence);
     } else if (t) {
         vp__count(&vp__core_self()->counters.stored,
                   (uint64_t)vp__shape_count(t->ndim, t->dims, 1));
@@ -218,6 +220,7 @@ void vp__destination_give(const vp__destination *d, vp__node *n) {
     n->result = d->storage;
     n->write_region = d->region;
     n->is_put = t != NULL;
+    n->is_box = d->is_box;
     n->fits = d->fits && t;
     if (!t) return;
     n->target_offset = t->offset;

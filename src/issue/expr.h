@@ -75,6 +75,7 @@ typedef struct vp__expr {
     bool shares;     /* something under it may have other users as well */
     bool repeats;    /* something under it is used more than once: see vp__settle */
     bool computed;   /* as a part of something else, and not stored */
+    bool is_box;     /* LEAF: of a part of a value, which fails with all of it: see reads */
 
     struct vp__expr *arg[3];
     union {
@@ -82,6 +83,7 @@ typedef struct vp__expr {
         double f64[2];
     } value; /* CONST: in dtype's representation from byte 0 */
     int64_t own_axes[2 * VP__EXPR_AXES];
+    vp__region reads; /* LEAF, is_box: what the whole value reads of the storage */
     uint32_t ended; /* the last generation that was freed by its scope's end */
 } __attribute__((aligned(64))) vp__expr; /* so that what is cleared fills whole lines */
 
@@ -150,6 +152,13 @@ void vp__expr_end(vp__expr *e);
 typedef struct vp__exprs vp__exprs;
 vp__exprs *vp__exprs_of_thread(void);
 vp__exprs *vp__exprs_take_place(vp__exprs *of);
+
+/* What a leaf of known size counts as reading. */
+static inline vp__region vp__expr_region(const vp__expr *leaf) {
+    return leaf->is_box ? leaf->reads
+                        : vp__region_of(leaf->offset, leaf->ndim, leaf->dims,
+                                        leaf->strides, vp__dtype[leaf->dtype].size);
+}
 
 /* With the dims of a leaf set: fills in count and like. */
 void vp__expr_measure(vp__expr *leaf);

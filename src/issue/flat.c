@@ -72,6 +72,7 @@ void vp__flat_strides(const vp__expr *e, int64_t *strides) {
 
 /* As vp__region_of would say, since the leaf is dense; a view of nothing waits all the same. */
 static inline vp__region leaf_region(const vp__expr *l) {
+    if (l->is_box) return l->reads;
     int64_t bytes = l->count * vp__dtype[l->dtype].size;
     return bytes ? (vp__region){l->offset, l->offset + bytes, 0, 0, 0}
                  : vp__region_of_nothing();

@@ -35,8 +35,7 @@ bool vp__reads_begin(vp__reads *r, vp__expr *const *leaves, int n) {
             ready = vp__storage_is_on_host(s);
             continue;
         }
-        vp__region region = vp__region_of(e->offset, e->ndim, e->dims, e->strides,
-                                          vp__dtype[e->dtype].size);
+        vp__region region = vp__expr_region(e);
         ready = alone ? vp__reads_is_there(s, &region) : vp__reads_enter(r, s, &region);
     }
     if (!ready) vp__reads_end(r);
@@ -51,8 +50,7 @@ vp__error *vp__reads_error(vp__expr *const *leaves, int n) {
         if (!e || e->kind == VP__EXPR_CONST ||
             !atomic_load_explicit(&e->storage->poison, memory_order_acquire))
             continue;
-        vp__region r = vp__region_of(e->offset, e->ndim, e->dims, e->strides,
-                                     vp__dtype[e->dtype].size);
+        vp__region r = vp__expr_region(e);
         vp__spin_lock(&e->storage->lock);
         uint64_t sequence = e->storage->log.sequence;
         vp__spin_unlock(&e->storage->lock);

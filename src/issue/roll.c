@@ -113,8 +113,11 @@ static vp__expr *leaf_in(const vp__expr *e, const box *b) {
         if (at < 0) at += e->dims[i];
         offset += at * leaf->strides[i];
     }
-    return vp__expr_leaf(leaf->storage, NULL, (vp_dtype)e->dtype, offset, e->ndim, dims,
-                         leaf->strides, false, e->where);
+    vp__expr *part = vp__expr_leaf(leaf->storage, NULL, (vp_dtype)e->dtype, offset, e->ndim,
+                                   dims, leaf->strides, false, e->where);
+    part->is_box = part->kind == VP__EXPR_LEAF;
+    part->reads = vp__expr_region(leaf);
+    return part;
 }
 
 /* The layout that all operands have in common, if they do and none is broadcast. */
@@ -179,7 +182,7 @@ static bool send_box(const work *w) {
     vp__destination d;
     vp__destination_put(&d, &t, part);
     d.storage = w->to->storage; /* found, or made, for all of them */
-    d.in_place = true;
+    d.in_place = d.is_box = true;
     vp__storage_retain(d.storage);
     const bool sent = vp__send(part, &d, NULL, NULL);
     vp__storage_release(d.storage);
@@ -277,13 +280,13 @@ bool vp__roll_send(vp__expr *value, vp__destination *d, int64_t *dims, int64_t *
         count_boxes(&c) > BOXES)
         return settle_all(value, VP__EXPR_ROLL) && vp__send(value, d, dims, strides);
     if (!settle_all(value, VP__EXPR_REDUCE)) return false;
-    if (d->target && !d->in_place) { /* because of its shape, or of what it reads */
+    if (d->target) {
         if (!settle(value)) return false;
         d->in_place = d->fits;
         d->own = 0;
         return vp__send(value, d, dims, strides);
     }
-    work w = {.value = value, .to = d, .target = d->target, .cuts = &c};
+    work w = {.value = value, .to = d, .cuts = &c};
     w.box.ndim = value->ndim;
-    return d->target ? send_boxes(&w, 0, 0) : send_fresh(&w, dims, strides);
+    return send_fresh(&w, dims, strides);
 }

@@ -3,9 +3,12 @@
  * Rolled leaves: elements that are read shifted around their axes, without a copy. No stride
  * says that. But a rolled axis is two ranges, and where the rolled leaves of a segment are cut,
  * its value is a few boxes in each of which every leaf is a plain view. So the segment is sent
- * once for each box, into the same destination: as a program would that has nothing but
+ * once for each box, into the same storage: as a program would that has nothing but
  * slices, and with the same bits, since what is computed for an element does not depend on
- * where it lies.
+ * where it lies. It fails as one value all the same: each box counts as reading all that the
+ * value reads, and its failure is one of all of the value's storage. That takes fresh storage;
+ * what is put into an array is computed beside it first, since parts that are written one by one
+ * would not undo an earlier failure of all of them.
  *
  * Reductions fold all boxes at once, so an operand of theirs that is rolled has storage of its
  * own. So have rolled leaves beside others whose sizes come late, and those of segments that

@@ -247,8 +247,9 @@ vp__node *vp__segment_node_of(vp__expr *e, vp__recipe *recipe, vp__expr **leaves
     for (int i = 0; i < shape->nleaves; i++) {
         vp__expr *l = leaves[i];
         vp__storage_retain(l->storage);
-        vp__node_add_input(n, l->storage, l->dtype, l->offset, l->ndim,
-                           l->late ? NULL : l->dims, l->strides);
+        vp__input *in = vp__node_add_input(n, l->storage, l->dtype, l->offset, l->ndim,
+                                           l->late ? NULL : l->dims, l->strides);
+        if (l->is_box) in->region = l->reads;
     }
     if (e->kind == VP__EXPR_POISON) {
         vp__node_fail(n, vp__error_retain(e->error));

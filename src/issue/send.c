@@ -178,7 +178,7 @@ static bool send_segment(vp__expr *value, vp__destination *d, int64_t *dims,
         }
     }
     const computation c = {.recipe = recipe, .leaves = leaves};
-    const bool gathers = recipe && t && d->own == 0 && !d->elsewhere;
+    const bool gathers = recipe && t && d->own == 0 && !d->elsewhere && !d->is_box;
     if (!gathers && !value->late && send_now(&c, value, d)) return true;
     /* Bundles and admission run nodes, and those what the user wants done when memory is
      * released: other recipes may take its place meanwhile. */

@@ -29,7 +29,9 @@ static void complete(vp__core *core, vp__node *n) {
         vp__error_release(n->error);
         n->error = NULL;
     } else if (n->error) {
-        vp__storage_poison(n->result, n->error, &n->write_region, n->write_sequence);
+        const vp__region all = vp__region_all();
+        vp__storage_poison(n->result, n->error, n->is_box ? &all : &n->write_region,
+                           n->write_sequence);
         n->error = NULL;
     } else if (n->is_put && !n->work->stores_only) {
         vp__count(&core->counters.stored,

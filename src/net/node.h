@@ -100,6 +100,7 @@ struct vp__node {
     bool is_sized; /* dims and estimate were known at issue */
     bool at_once;  /* runs on the thread that submits it, if it is ready then */
     bool is_put;   /* result is an existing storage, and there is a target view */
+    bool is_box;   /* of a part of a value: a failure is one of all of the storage */
     bool fits;     /* value and target agree in shape: may be stored directly */
     bool stored;   /* in pieces, of work that stores only */
     uint8_t round; /* of vp__nodes_in_flight */
