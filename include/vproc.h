@@ -23,14 +23,16 @@
  *
  * Instructions never fail visibly: a mistake gives a poisoned result, everything computed
  * from it is poisoned too, and whoever observes it (vp_read, vp_item, vp_wait, …) gets a
- * status; vp_message() then says which instruction at which line of yours caused it.
+ * status; vp_message() then says which instruction at which line of yours caused it. What
+ * nobody observes is not lost: vp_sync returns it, and else a line on stderr tells of it when
+ * the program ends (VP_ERRORS).
  *
  * Any thread may issue instructions. Each thread's stream is sequential; expressions belong
  * to the thread that made them, arrays to everyone.
  *
  * Environment: VP_THREADS, VP_SYNC=1 (one instruction at a time, on the caller),
- * VP_INLINE=0, VP_MEMORY (bytes in flight), VP_TRACE=file.json, VP_ISA, VP_JIT=off, VP_CACHE
- * and others. See README.md.
+ * VP_INLINE=0, VP_MEMORY (bytes in flight), VP_ERRORS=print, VP_TRACE=file.json, VP_ISA,
+ * VP_JIT=off, VP_CACHE and others. See README.md.
  */
 #ifndef VPROC_H
 #define VPROC_H
@@ -517,7 +519,8 @@ static inline vp_index vp_index_of(int count, const vp_sel *items) {
 /* --- Names and scopes -------------------------------------------------------------------- */
 
 /* A scope: what is named in it, and expressions left over, are freed at its end. Scopes of
- * one thread nest, up to 255. Nothing waits: what is still being computed goes on. A thread
+ * one thread nest, up to 255. Nothing waits: what is still being computed goes on. Scopes
+ * that a thread leaves open end with it; what it named outside of any stays. A thread
  * has room for 2^20 open expressions, counting those they are made of; all threads together
  * have 2^22 names. */
 typedef struct {
@@ -639,7 +642,10 @@ VP_API vp_array vp__borrow(const char *where, vp_dtype dtype, vp_shape_t shape,
 /* The same by a selection: vp_get_at(A, vp_at(VP_ALL, 3)). */
 #define vp_get_at(x, index) vp__get(VP_HERE, VP__IN(x), index)
 VP_API vp_expr vp__get(const char *where, vp_operand x, vp_index index);
-/* vp_put(A, vp_at(VP_ALL, 3), x): writes part of an array; x is broadcast and converted. */
+/* vp_put(A, vp_at(VP_ALL, 3), x): writes part of an array; x is broadcast and converted. What a
+ * failed put should have written is poisoned, until it is written again; but where nothing may
+ * be written, as in memory borrowed read-only or a broadcast view, the elements stay as they
+ * are, and the failure is for vp_error and vp_sync. */
 #define vp_put(a, index, x) vp__put_at(VP_HERE, a, index, VP__IN(x))
 VP_API void vp__put_at(const char *where, vp_array a, vp_index index, vp_operand x);
 /* In place: a = a + x and its like, into all of an array or, vp_iadd_at(A, vp_at(VP_ALL, 3), x),
@@ -1244,13 +1250,24 @@ typedef struct {
 VP_API vp_status vp__map(const char *where, vp_operand x, vp_mapped *mapped);
 VP_API void vp_unmap(vp_mapped *mapped);
 
-/* Prints the elements to standard output, shortened when there are many. */
+/* Prints the elements to standard output, shortened when there are many; the message of a value
+ * that failed. */
 #define vp_print(x) vp__print(VP_HERE, VP__IN(x))
 VP_API vp_status vp__print(const char *where, vp_operand x);
 
-/* Waits for this result; for everything issued so far (by any thread). */
+/* Waits for this result. */
 #define vp_wait(x) vp__wait_for(VP_HERE, VP__IN(x))
 VP_API vp_status vp__wait_for(const char *where, vp_operand x);
+/* Waits for everything issued so far (by any thread), and returns the first failure that nobody
+ * has looked at, of any thread; VP_OK when there is none. So
+ *     while (vp_sync() != VP_OK) puts(vp_message());
+ * shows them all. A failure is one mistake, however many values inherit it. It has been looked
+ * at when an observer, vp_size and its like included, returned it, or another failure of the
+ * same part of an array before it; when vp_sync did; or when vp_error or vp_message was called
+ * while it was the thread's last error. That its value was overwritten, dropped or thrown away
+ * does not undo it; but an expression that is thrown away may never be computed, and then only
+ * mistakes known when it was issued count. First is what was issued first, as far as
+ * failures of one thread go. Beyond 1000 that nobody has looked at they are only counted. */
 VP_API vp_status vp_sync(void);
 
 /* These wait for the size only. An error gives -1. Expressions are not used up by them. */
@@ -1266,7 +1283,8 @@ VP_API vp_dtype vp__dtype_of(const char *where, vp_operand x);
 /* --- Errors and the processor itself ------------------------------------------------------------ */
 
 /* The calling thread's last error and its message; VP_OK and "" when there was none. The
- * message stays valid until the thread's next error or vp_clear_error. */
+ * message stays valid until the thread's next error or vp_clear_error. What an instruction
+ * refused that returns nothing (vp_set, vp_drop, vp_end, …) is an error of its thread at once. */
 VP_API vp_status vp_error(void);
 VP_API const char *vp_message(void);
 VP_API void vp_clear_error(void);

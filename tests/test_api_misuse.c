@@ -86,6 +86,7 @@ static void check_refused(vp_array bad, const char *part) {
 #undef REFUSED
     VP_CHECK_VALUES(good, 0, 1, 2);
     vp_keep(bad); /* nothing to keep */
+    VP_CHECK_EQ(vp_error(), VP_ERR_HANDLE);
     vp_clear_error();
 }
 

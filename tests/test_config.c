@@ -32,6 +32,7 @@ static vp__config with(const char *name, const char *value) {
     unsetenv("VP_MATH");
     unsetenv("VP_JIT");
     unsetenv("VP_DEBUG");
+    unsetenv("VP_ERRORS");
     unsetenv("VP_WITHOUT");
     if (name) setenv(name, value, 1);
     vp__config_read(&config);
@@ -75,6 +76,10 @@ VP_TEST(good_values) {
     VP_CHECK_EQ(with("VP_JIT", "native").jit, VP__JIT_NATIVE);
     VP_CHECK_EQ(with("VP_JIT", "Specialised").jit, VP__JIT_SPECIALISED);
     VP_CHECK_EQ(with("VP_JIT", "mixed").jit, VP__JIT_MIXED);
+    VP_CHECK_EQ(with("VP_ERRORS", "print").errors, VP__ERRORS_PRINT);
+    VP_CHECK_EQ(with("VP_ERRORS", "Abort").errors, VP__ERRORS_ABORT);
+    VP_CHECK_EQ(with("VP_ERRORS", "quiet").errors, VP__ERRORS_QUIET);
+    VP_CHECK_EQ(with("VP_ERRORS", "").errors, VP__ERRORS_AT_END);
     VP_CHECK_STR(with("VP_CACHE", "off").cache, "");
     VP_CHECK_STR(with("VP_CACHE", "0").cache, "");
     VP_CHECK_STR(with("VP_CACHE", "on").cache, NULL);
@@ -95,7 +100,7 @@ VP_TEST(bad_values_are_reported) {
         {"VP_MEMORY", "5Q"},     {"VP_MEMORY", "1e400"}, {"VP_MEMORY", "nan"},
         {"VP_CACHE_SIZE", "5%"}, {"VP_CACHE_SIZE", "0"}, {"VP_MATH", "exact"},
         {"VP_JIT", "fast"},      {"VP_DEBUG", "ir,x"},   {"VP_WITHOUT", "fusion,luck"},
-        {"VP_ISA", "foo"}};
+        {"VP_ISA", "foo"},       {"VP_ERRORS", "loud"}};
     vp__config fallback = with(NULL, NULL);
     FILE *said = tmpfile();
     VP_CHECK(said != NULL);
@@ -108,7 +113,8 @@ VP_TEST(bad_values_are_reported) {
                config.sync == fallback.sync &&
                config.inline_nodes == fallback.inline_nodes &&
                config.memory == fallback.memory && !config.accurate && !config.isa &&
-               config.jit == fallback.jit && config.cache_bytes == fallback.cache_bytes;
+               config.jit == fallback.jit && config.errors == fallback.errors &&
+               config.cache_bytes == fallback.cache_bytes;
     }
     fflush(stderr);
     VP_CHECK(dup2(usual, STDERR_FILENO) >= 0);
@@ -120,6 +126,32 @@ VP_TEST(bad_values_are_reported) {
         VP_CHECK_CONTAINS(line, bad[i].name);
         VP_CHECK_CONTAINS(line, bad[i].value);
         VP_CHECK_CONTAINS(line, "using");
+    }
+    VP_CHECK(!fgets(line, sizeof line, said));
+    fclose(said);
+}
+
+VP_TEST(unknown_settings_are_reported) {
+    static char *const variables[] = {"VP_THREAD=4",     "VP_THREADS=4",  "PATH=/bin",
+                                      "VP_CACHESIZE=1M", "VP_TEST_LONG=", "VP_=",
+                                      "VP_JITT",         "vp_jit=on",     NULL};
+    static const char *const nearest[][2] = {{"VP_THREAD,", "VP_THREADS"},
+                                             {"VP_CACHESIZE,", "VP_CACHE_SIZE"},
+                                             {"VP_,", "name is VP_"},
+                                             {"VP_JITT,", "VP_JIT"}};
+    FILE *said = tmpfile();
+    VP_CHECK(said != NULL);
+    int usual = dup(STDERR_FILENO);
+    VP_CHECK(dup2(fileno(said), STDERR_FILENO) >= 0);
+    vp__config_check_names(variables);
+    fflush(stderr);
+    VP_CHECK(dup2(usual, STDERR_FILENO) >= 0);
+    rewind(said);
+    char line[256];
+    for (int i = 0; i < 4; i++) {
+        VP_CHECK(fgets(line, sizeof line, said) != NULL);
+        VP_CHECK_CONTAINS(line, nearest[i][0]);
+        VP_CHECK_CONTAINS(line, nearest[i][1]);
     }
     VP_CHECK(!fgets(line, sizeof line, said));
     fclose(said);

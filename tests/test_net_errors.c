@@ -260,6 +260,7 @@ VP_TEST(a_whole_overwrite_leaves_failures_behind) {
         vp_put(x, vp_at(positions(0, 5)), 1.0);
     }
     vp_end(outer);
+    VP_CHECK_ERROR(vp_sync(), VP_ERR_INDEX, "index 5"); /* the last one's put */
     VP_CHECK_OK(vp_sync());
 }
 

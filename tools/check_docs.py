@@ -28,6 +28,14 @@ def settings():
     return found
 
 
+def known_settings():
+    """Those that src/base/config.c tells misspelt ones from."""
+    text = read("src/base/config.c")
+    table = text.split("known[] = {")[1].split("}")[0]
+    reads = re.findall(r'(?:value_of|read_flag)\("(VP_\w+)"', text)
+    return set(NAME.findall(table)), set(reads)
+
+
 def readme_settings():
     """The same as README.md has them, with all that stands in the row."""
     rows = re.findall(r"^\| `(VP_\w+)[^`]*` \|.*$", read("README.md"), re.M)
@@ -43,6 +51,10 @@ def manual_settings():
 
 
 def check_settings():
+    known, reads = known_settings()
+    for name in sorted(known ^ reads):
+        yield f"src/base/config.c: {name} is {'known' if name in known else 'read'} and not " \
+              f"{'read' if name in known else 'known'}"
     want = settings()
     for where, have in (("README.md", readme_settings()), ("docs/vproc.1", manual_settings())):
         for name in sorted(want.keys() - have.keys()):

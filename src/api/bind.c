@@ -8,6 +8,7 @@
 #include "api/held.h"
 #include "api/operand.h"
 #include "array/shape.h"
+#include "base/failure.h"
 
 vp_array vp__let(const char *where, vp_operand x) {
     VP__CALL;
@@ -16,11 +17,6 @@ vp_array vp__let(const char *where, vp_operand x) {
     vp__value v;
     vp__close_to_own(e, &v, where);
     return vp__name_new(&v);
-}
-
-static void report(vp__error *e) {
-    vp__error_remember(e);
-    vp__error_release(e);
 }
 
 /* Stores the value; false if the handle is stale. */
@@ -41,7 +37,7 @@ void vp__set(const char *where, vp_array a, vp_operand x) {
     VP__CALL;
     vp__expr *e = vp__argument(x, where);
     const bool set = vp__held_may_stay(e) ? vp__held_set(a, e) : set_value(a, e, where);
-    if (!set) report(vp__name_stale(a, where));
+    if (!set) vp__failure_refuse(vp__name_stale(a, where));
     vp__held_pay();
 }
 
@@ -71,5 +67,5 @@ vp_array vp__view_of(const char *where, vp_operand x) {
 
 void vp__drop(const char *where, vp_array a) {
     VP__CALL;
-    if (!vp__held_free(a)) report(vp__name_stale(a, where));
+    if (!vp__held_free(a)) vp__failure_refuse(vp__name_stale(a, where));
 }

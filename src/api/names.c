@@ -7,6 +7,7 @@
 
 #include "array/pool.h"
 #include "array/shape.h"
+#include "base/failure.h"
 #include "net/runtime.h"
 
 /* The table grows by chunks that never move, so a handle can be looked up without a lock.
@@ -48,9 +49,12 @@ static void share(uint32_t number) {
     returned = number + 1;
 }
 
-/* Names left by a thread that ends stay valid for others; its free records return. */
+/* Names that a thread made outside of any scope stay valid for others when it ends; its free
+ * records return. Scopes that it left open end before (scope.c), in another round of these
+ * handlers if this one comes first. */
 static void leave(void *arg) {
     thread_names *t = arg;
+    if (t->depth > 0 && pthread_setspecific(leaving, t) == 0) return;
     pthread_mutex_lock(&sharing);
     while (t->free) {
         uint32_t number = t->free - 1;
@@ -195,6 +199,7 @@ __attribute__((noinline)) static void bind_anew(vp__name *n, vp__value *v) {
         vp__storage_release(v->storage);
         n->error = no_memory(NULL);
     }
+    vp__failure_raise(n->error);
 }
 
 void vp__name_bind(vp__name *n, vp__value *v) {
@@ -215,12 +220,7 @@ void vp__name_bind(vp__name *n, vp__value *v) {
     v->error = NULL;
 }
 
-static void report(vp__error *e) {
-    vp__error_remember(e);
-    vp__error_release(e);
-}
-
-void vp__name_refuse(vp_array a) { report(refusal(a, NULL)); }
+void vp__name_refuse(vp_array a) { vp__failure_refuse(refusal(a, NULL)); }
 
 /* A free record, locked, with its handle noted in the open scope. */
 vp__name *vp__name_take(vp_array *handle) {
@@ -270,6 +270,7 @@ vp_array vp__name_view(vp__buffer *b, vp_dtype dtype, int64_t offset, int ndim,
         memcpy(n->strides, strides, (size_t)ndim * sizeof(int64_t));
     } else {
         n->error = no_memory(NULL);
+        vp__failure_raise(n->error);
     }
     vp__spin_unlock(&n->lock);
     return a;
@@ -325,10 +326,10 @@ vp__error *vp__name_stale(vp_array a, const char *where) {
 vp_scope vp__scope_begin(const char *where) {
     thread_names *t = my_names();
     if (!t || t->depth == 255) {
-        report(t ? vp__error_new(VP_ERR_VALUE, where,
-                                 "vp_begin: more than 255 scopes are open")
-                 : vp__error_new(VP_ERR_MEMORY, where,
-                                 "vp_begin: out of memory for a scope"));
+        vp__failure_refuse(t ? vp__error_new(VP_ERR_VALUE, where,
+                                             "vp_begin: more than 255 scopes are open")
+                             : vp__error_new(VP_ERR_MEMORY, where,
+                                             "vp_begin: out of memory for a scope"));
         return (vp_scope){0, 0};
     }
     t->depth++;
@@ -341,7 +342,8 @@ bool vp__scope_end(const char *where, vp_scope scope) {
     thread_names *t = my_names();
     if (!t || scope.depth == 0 || scope.depth > t->depth ||
         t->generation[scope.depth] != scope.generation) {
-        report(vp__error_new(VP_ERR_HANDLE, where, "vp_end: this scope is not open"));
+        vp__failure_refuse(
+            vp__error_new(VP_ERR_HANDLE, where, "vp_end: this scope is not open"));
         return false;
     }
     for (vp__expr *e = vp__expr_roots(), *next; e && e->kind != VP__EXPR_FREE; e = next) {
@@ -350,6 +352,11 @@ bool vp__scope_end(const char *where, vp_scope scope) {
     }
     t->depth = scope.depth - 1;
     return true;
+}
+
+vp_scope vp__scope_outermost(void) {
+    const thread_names *t = mine;
+    return t && t->depth > 0 ? (vp_scope){1, t->generation[1]} : (vp_scope){0, 0};
 }
 
 bool vp__scope_left(vp_array *a) {
@@ -363,7 +370,7 @@ vp_array vp__name_keep(const char *where, vp_array a) {
     thread_names *t = my_names();
     vp__name *n = vp__name_lock(a);
     if (!n) {
-        report(vp__name_stale(a, where));
+        vp__failure_refuse(vp__name_stale(a, where));
         return a;
     }
     vp__name_unlock(n);

@@ -61,6 +61,8 @@ vp_scope vp__scope_begin(const char *where);
  * next one, or false. */
 bool vp__scope_end(const char *where, vp_scope scope);
 bool vp__scope_left(vp_array *a);
+/* The calling thread's outermost scope that is open; of depth 0 if none is. */
+vp_scope vp__scope_outermost(void);
 vp_array vp__name_keep(const char *where, vp_array a);
 uint32_t vp__scope_depth(void);
 

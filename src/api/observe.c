@@ -12,6 +12,7 @@
 #include "api/operand.h"
 #include "array/pool.h"
 #include "array/shape.h"
+#include "base/failure.h"
 #include "lib/lib.h"
 #include "net/runtime.h"
 #include "net/wait.h"
@@ -19,6 +20,8 @@
 
 static vp_status report(vp__error *e) {
     vp_status s = e->status;
+    vp__failure_raise(e); /* the observer itself may be what is wrong */
+    vp__failure_look_at(e);
     vp__error_remember(e);
     vp__error_release(e);
     return s;
@@ -214,7 +217,8 @@ vp_status vp_sync(void) {
     vp__net_init();
     vp__held_issue_all();
     vp__drain();
-    return VP_OK;
+    vp__error *failure = vp__failure_take();
+    return failure ? report(failure) : VP_OK;
 }
 
 /* --- what is known early --------------------------------------------------------------------- */
@@ -342,7 +346,10 @@ vp_status vp__print(const char *where, vp_operand x) {
     VP__CALL;
     held h;
     vp_status status = hold(&h, x, where);
-    if (status != VP_OK) return status;
+    if (status != VP_OK) {
+        printf("%s\n", vp_message());
+        return status;
+    }
     char text[300];
     printf("%s %s\n", vp__dtype[h.view.dtype].name,
            vp__shape_text(text, sizeof text, h.view.ndim, h.view.dims));

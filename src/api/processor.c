@@ -7,6 +7,7 @@
 #include "array/dtype.h"
 #include "array/pool.h"
 #include "base/error.h"
+#include "base/failure.h"
 #include "issue/recipe.h"
 #include "net/node.h"
 #include "net/runtime.h"
@@ -16,6 +17,23 @@ const char *vp_dtype_name(vp_dtype t) {
 }
 
 size_t vp_dtype_size(vp_dtype t) { return vp__dtype_is_valid(t) ? vp__dtype[t].size : 0; }
+
+/* The last error, which its thread knows of from now on. */
+static const vp__error *tell_last(void) {
+    vp__error *e = vp__error_last();
+    vp__failure_look_at(e);
+    return e;
+}
+
+vp_status vp_error(void) {
+    const vp__error *e = tell_last();
+    return e ? e->status : VP_OK;
+}
+
+const char *vp_message(void) {
+    const vp__error *e = tell_last();
+    return e ? e->message : "";
+}
 
 void vp_clear_error(void) { vp__error_forget(); }
 

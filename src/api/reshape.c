@@ -291,8 +291,11 @@ vp_expr vp__concatenate(const char *where, int axis, int count, const vp_operand
         in[i] = vp__as_leaf(vp__build_cast(in[i], t, name, where));
         if (!error) error = check_joined(in[0], in[i], stack, name, where);
     }
-    for (int i = 0; i < count && stack && !error; i++)
+    /* A mistake in the axis is one failure, however many arrays meet it. */
+    for (int i = 0; i < count && stack && !error; i++) {
         in[i] = expand_expr(in[i], axis, name, where);
+        if (in[i]->kind == VP__EXPR_POISON) break;
+    }
     poison = vp__first_poison(count, in);
     if (poison) {
         vp__error_release(error);

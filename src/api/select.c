@@ -10,6 +10,7 @@
 #include "api/held.h"
 #include "api/operand.h"
 #include "array/shape.h"
+#include "base/failure.h"
 #include "issue/put.h"
 #include "net/wait.h"
 
@@ -364,11 +365,6 @@ vp_expr vp__find(const char *where, vp_operand x, bool flat) {
 
 /* --- writing ------------------------------------------------------------------------------- */
 
-static void report(vp__error *e) {
-    vp__error_remember(e);
-    vp__error_release(e);
-}
-
 /* Drops leading axes of length 1 that the target has not; a late value's node does. */
 static vp__expr *fit_axes(vp__expr *value, int ndim, const char *where) {
     if (value->kind == VP__EXPR_POISON || value->late || value->ndim <= ndim)
@@ -612,7 +608,7 @@ void vp__put_at(const char *where, vp_array a, vp_index at, vp_operand x) {
     vp__error *missing = find_target(a, where, &buffer, &dtype, &whole);
     if (missing) {
         vp__error_release(error);
-        report(missing);
+        vp__failure_refuse(missing);
         if (!plain) free_arrays(index->count, array);
         vp__expr_free(value);
         return;
@@ -628,7 +624,7 @@ void vp__put_at(const char *where, vp_array a, vp_index at, vp_operand x) {
          * leave the old elements there as if nothing had been asked. */
         if (error->status == VP_ERR_MEMORY)
             poison_now(buffer, &whole, vp__dtype[dtype].size, error);
-        report(error);
+        vp__failure_refuse(error);
     }
     vp__buffer_release(buffer);
 }

@@ -7,6 +7,7 @@
 
 #include "array/pool.h"
 #include "array/shape.h"
+#include "base/failure.h"
 #include "trace/trace.h"
 
 /* Elements up to this many bytes live behind their record: one allocation, one free. */
@@ -251,6 +252,7 @@ void vp__storage_poison(vp__storage *s, vp__error *error, const vp__region *regi
                         uint64_t sequence) {
     vp__poison *p = malloc(sizeof *p);
     if (!p) abort(); /* a silent wrong number would be worse */
+    vp__failure_raise(error);
     *p = (vp__poison){NULL, error, *region, sequence};
     /* A Treiber push; entries are never removed before the storage goes. release pairs with
      * the acquire in vp__storage_error. */
@@ -301,16 +303,28 @@ void vp__storage_written(vp__storage *s, int element_size, int ndim, const int64
         vp__storage_heal(s, region, sequence);
 }
 
+/* Whether a reader at `sequence` meets the failure p, if it is one. */
+static bool meets(const vp__poison *first, const vp__poison *p, const vp__region *reader,
+                  uint64_t sequence) {
+    return p->error && p->sequence < sequence && is_met(p, reader) &&
+           !is_healed(first, p, reader, sequence);
+}
+
 vp__error *vp__storage_error(vp__storage *s, const vp__region *region,
                              uint64_t sequence) {
     vp__poison *found = NULL,
                *first = atomic_load_explicit(&s->poison, memory_order_acquire);
     for (vp__poison *p = first; p; p = p->next)
-        if (p->error && p->sequence < sequence && is_met(p, region) &&
-            (!found || p->sequence < found->sequence) &&
-            !is_healed(first, p, region, sequence))
+        if ((!found || p->sequence < found->sequence) &&
+            meets(first, p, region, sequence))
             found = p;
     return found ? found->error : NULL;
+}
+
+void vp__storage_look_at(vp__storage *s, const vp__region *region, uint64_t sequence) {
+    const vp__poison *first = atomic_load_explicit(&s->poison, memory_order_acquire);
+    for (const vp__poison *p = first; p; p = p->next)
+        if (meets(first, p, region, sequence)) vp__failure_look_at(p->error);
 }
 
 vp__error *vp__storage_failure(vp__storage *s) {

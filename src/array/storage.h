@@ -175,6 +175,8 @@ void vp__storage_written(vp__storage *s, int element_size, int ndim, const int64
 /* The error a read of this region at `sequence` meets, not retained; NULL if none. Of
  * several the earliest. */
 vp__error *vp__storage_error(vp__storage *s, const vp__region *region, uint64_t sequence);
+/* All that such a read meets has been looked at, since its reader is told of the earliest. */
+void vp__storage_look_at(vp__storage *s, const vp__region *region, uint64_t sequence);
 /* The error of a late storage whose producer failed before it had a size (its dims mean
  * nothing then), not retained; NULL if there is none, or it is not sized yet. */
 vp__error *vp__storage_failure(vp__storage *s);

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 
 #include "base/limits.h"
 
@@ -146,6 +148,17 @@ static int read_jit(void) {
     return VP__JIT_ON;
 }
 
+static vp__errors_mode read_errors(void) {
+    static const char *const names[] = {"print", "abort", "quiet"};
+    const char *value = secure_value_of("VP_ERRORS");
+    for (int i = 0; value && i < 3; i++)
+        if (!strcasecmp(value, names[i])) return (vp__errors_mode)(VP__ERRORS_PRINT + i);
+    if (value)
+        complain("VP_ERRORS", value, "print, abort or quiet",
+                 "one line at the end of the program");
+    return VP__ERRORS_AT_END;
+}
+
 static void read_debug(vp__config *out) {
     out->debug_ir = out->debug_asm = false;
     const char *value = value_of("VP_DEBUG");
@@ -197,6 +210,7 @@ void vp__config_read(vp__config *out) {
         read_flag("VP_INLINE", true) && !(out->without & VP__WITHOUT_INLINE);
     out->one_by_one = out->sync || out->without & VP__WITHOUT_FUSION;
     out->memory = read_memory(limits.memory);
+    out->errors = read_errors();
     out->trace = secure_value_of("VP_TRACE");
     out->isa = read_isa();
     out->accurate = read_math();
@@ -208,6 +222,60 @@ void vp__config_read(vp__config *out) {
     read_debug(out);
 }
 
+/* --- names that mean nothing ---------------------------------------------------------------- */
+
+/* All variables that are read above; tools/check_docs.py compares them. */
+static const char *const known[] = {
+    "VP_THREADS", "VP_SYNC",  "VP_INLINE",  "VP_MEMORY",    "VP_ISA",   "VP_MATH",
+    "VP_BLAS",    "VP_FFTW",  "VP_JIT",     "VP_LLVM",      "VP_DEBUG", "VP_CACHE",
+    "VP_ERRORS",  "VP_TRACE", "VP_WITHOUT", "VP_CACHE_SIZE"};
+enum { KNOWN = sizeof known / sizeof *known, NAME = 32 };
+
+static int least(int a, int b) { return a < b ? a : b; }
+
+/* How many letters are to be changed, left out or added to make one name of another. */
+static int distance(const char *a, size_t na, const char *b) {
+    int row[NAME + 1];
+    const int nb = (int)strlen(b);
+    for (int j = 0; j <= nb; j++) row[j] = j;
+    for (int i = 1; i <= (int)na; i++) {
+        int corner = row[0];
+        row[0] = i;
+        for (int j = 1; j <= nb; j++) {
+            const int above = row[j];
+            row[j] = least(corner + (a[i - 1] != b[j - 1]), 1 + least(above, row[j - 1]));
+            corner = above;
+        }
+    }
+    return row[nb];
+}
+
+/* Of a name that begins like ours; NULL if it is one, or the tests'. */
+static const char *nearest_to(const char *name, size_t n) {
+    int best = 0, changes = -1;
+    if (!strncmp(name + 3, "TEST_", 5)) return NULL;
+    for (int i = 0; i < KNOWN; i++) {
+        const int d = distance(name, n, known[i]);
+        if (changes >= 0 && d >= changes) continue;
+        best = i;
+        changes = d;
+    }
+    return changes ? known[best] : NULL;
+}
+
+void vp__config_check_names(char *const *variables) {
+    for (; variables && *variables; variables++) {
+        const char *name = *variables;
+        const size_t n = strcspn(name, "=");
+        const char *nearest = strncmp(name, "VP_", 3) ? NULL : nearest_to(name, n);
+        if (nearest)
+            fprintf(stderr,
+                    "vproc: there is no setting %.*s, so it changes nothing; the nearest "
+                    "name is %s\n",
+                    (int)n, name, nearest);
+    }
+}
+
 static vp__config config;
 
 /* A copy, so that a program may change its environment later. */
@@ -215,6 +283,8 @@ static const char *keep(const char *text) { return text ? strdup(text) : NULL; }
 
 static void read_once(void) {
     vp__config_read(&config);
+    /* With more rights than its user has, the process says nothing of what that wrote. */
+    if (!getauxval(AT_SECURE)) vp__config_check_names(environ);
     config.trace = keep(config.trace);
     config.isa = keep(config.isa);
     config.cache = keep(config.cache);

@@ -22,6 +22,14 @@ typedef enum {
     VP__JIT_SPECIALISED, /* as native, for the very sizes and constants, for tests */
 } vp__jit_mode;
 
+/* VP_ERRORS: when failures are told that nobody has looked at (failure.h). */
+typedef enum {
+    VP__ERRORS_AT_END, /* one line when the process ends */
+    VP__ERRORS_PRINT,  /* every failure as it happens */
+    VP__ERRORS_ABORT,  /* the first, and then the process is aborted */
+    VP__ERRORS_QUIET,  /* never */
+} vp__errors_mode;
+
 /* VP_WITHOUT: mechanisms that are switched off, to see what each is worth. */
 enum {
     VP__WITHOUT_FUSION = 1,       /* every instruction is a segment of its own */
@@ -44,11 +52,12 @@ typedef struct {
     bool one_by_one;    /* nothing is fused: VP_SYNC or VP_WITHOUT */
     int64_t memory;     /* VP_MEMORY: bytes in flight; default 60 % of memory_all */
     int64_t memory_all; /* bytes there are for this process: RAM or the cgroup's limit */
-    const char *trace;  /* VP_TRACE: name of the trace file; NULL: none */
-    const char *isa;    /* VP_ISA: which base kernels; NULL: the best this CPU has */
-    bool accurate;      /* VP_MATH: "accurate", or "fast", which is the default */
-    bool blas;          /* VP_BLAS: matrix products may use OpenBLAS; default true */
-    bool fftw;          /* VP_FFTW: Fourier transforms may use FFTW; default true */
+    vp__errors_mode errors; /* VP_ERRORS; a set-user-ID program reads none */
+    const char *trace;      /* VP_TRACE: name of the trace file; NULL: none */
+    const char *isa;        /* VP_ISA: which base kernels; NULL: the best this CPU has */
+    bool accurate;          /* VP_MATH: "accurate", or "fast", which is the default */
+    bool blas;              /* VP_BLAS: matrix products may use OpenBLAS; default true */
+    bool fftw;              /* VP_FFTW: Fourier transforms may use FFTW; default true */
     /* VP_CACHE: the folder of compiled kernels, "" when there shall be none; NULL: the
      * user's, in cache_home or else home. A program that runs with more rights than its
      * user has (set-user-ID) believes none of the three and has no cache. */
@@ -66,5 +75,9 @@ const vp__config *vp__config_get(void);
 
 /* Reads the environment into *out, for tests that change it; strings point into it. */
 void vp__config_read(vp__config *out);
+
+/* Says on stderr which of these variables ("NAME=value", NULL at the end) look like ours and are
+ * not. vp__config_get does so with the environment. */
+void vp__config_check_names(char *const *variables);
 
 #endif

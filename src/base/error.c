@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static vp__error no_memory = {1, VP_ERR_MEMORY,
-                              "out of memory, even for an error message"};
+static vp__error no_memory = {.refs = 1,
+                              .status = VP_ERR_MEMORY,
+                              .message = "out of memory, even for an error message"};
 
 vp__error *vp__error_newv(vp_status status, const char *where, const char *format,
                           va_list args) {
@@ -18,10 +19,8 @@ vp__error *vp__error_newv(vp_status status, const char *where, const char *forma
     size_t prefix = where ? strlen(where) + 2 : 0;
     vp__error *e = text < 0 ? NULL : malloc(sizeof *e + prefix + (size_t)text + 1);
     if (!e) return vp__error_retain(&no_memory);
-    atomic_init(&e->refs, 1);
-    e->status = status;
     char *message = (char *)(e + 1);
-    e->message = message;
+    *e = (vp__error){.refs = 1, .status = status, .message = message};
     if (where) {
         memcpy(message, where, prefix - 2);
         memcpy(message + prefix - 2, ": ", 2);
@@ -83,6 +82,8 @@ void vp__error_forget(void) {
     if (last) set_last(NULL);
 }
 
+vp__error *vp__error_last(void) { return last; }
+
 vp__error *vp__error_take(void) {
     vp__error *e = last;
     if (e) pthread_setspecific(leaving, NULL); /* the thread holds it no more */
@@ -93,7 +94,3 @@ vp__error *vp__error_take(void) {
 void vp__error_put_back(vp__error *e) {
     if (e || last) set_last(e);
 }
-
-vp_status vp_error(void) { return last ? last->status : VP_OK; }
-
-const char *vp_message(void) { return last ? last->message : ""; }

@@ -9,6 +9,7 @@
 
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdint.h>
 
 #include "vproc.h"
 
@@ -16,6 +17,11 @@ typedef struct vp__error {
     _Atomic int refs; /* relaxed to add, acq_rel to drop: the last drop frees */
     vp_status status;
     const char *message; /* whole sentence; allocated with the record */
+    /* For failure.c alone: what has become of it as a failure, its place in the order of issue
+     * and in that of time, and its neighbours in the list. */
+    _Atomic unsigned char failure;
+    uint64_t issue, number;
+    struct vp__error *next, *previous;
 } vp__error;
 
 /* A new error with one reference, its message "where: text" (where may be NULL). Never
@@ -34,6 +40,8 @@ void vp__error_remember(vp__error *e); /* takes a reference of its own */
 void vp__error_forget(void);
 /* Takes it away for a while. */
 vp__error *vp__error_take(void);
+/* What it is, NULL if none. */
+vp__error *vp__error_last(void);
 void vp__error_put_back(vp__error *e);
 
 #endif

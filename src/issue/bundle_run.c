@@ -124,6 +124,7 @@ static void begin(vp__node *n) {
 /* An iteration that fails takes nothing but its own target with it. */
 static void fail(vp__node *n, const vp__bundle *b, vp__iteration *l, vp__error *error) {
     const vp__region region = region_of(n, b, l);
+    vp__node_raise(n, error);
     vp__storage_poison(n->result, error, &region, l->sequence);
     l->to = -1;
 }

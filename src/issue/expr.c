@@ -8,6 +8,7 @@
 
 #include "array/pool.h"
 #include "array/shape.h"
+#include "base/failure.h"
 #include "issue/library/params.h"
 #include "net/workers.h"
 
@@ -108,6 +109,7 @@ SELDOM static vp__expr *out_of_records(const char *where) {
                              "too many open expressions (a thread has room for %d), or "
                              "out of memory",
                              CHUNK * CHUNKS);
+    vp__failure_raise(e->error);
     if (!table) leave_later(e);
     return e;
 }
@@ -252,6 +254,7 @@ void vp__expr_fail(vp__expr *e, vp__error *error) {
     e->like = NULL;
     e->kind = VP__EXPR_POISON;
     e->error = error;
+    vp__failure_raise(error);
 }
 
 vp__expr *vp__expr_view(vp__expr *leaf, const vp__viewop *op, int ndim,
@@ -302,6 +305,7 @@ vp__expr *vp__expr_library(const vp__lib_params *p, vp_dtype dtype, int nin,
 }
 
 vp__expr *vp__expr_poison(vp__error *error, const char *where) {
+    vp__failure_raise(error);
     vp__expr *e = vp__expr_new(VP__EXPR_POISON, 0, where);
     if (e->generation == 0)
         vp__error_release(error);

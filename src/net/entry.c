@@ -86,7 +86,7 @@ static void enter_write(vp__node *n) {
 void vp__node_enter(vp__core *core, vp__node *n) {
     vp__count(&core->counters.issued, 1);
     n->round = vp__rounds_begin(&vp__nodes_in_flight);
-    n->id = (uint64_t)core->index << 40 |
+    n->id = (uint64_t)core->index << VP__NODE_COUNT_BITS |
             atomic_load_explicit(&core->counters.issued, memory_order_relaxed);
     vp__trace(VP__TR_ISSUED, n->id, n->name, 0);
 }

@@ -60,6 +60,7 @@ void vp__node_publish_failure(vp__node *n) {
     if (!late || vp__waitlist_is_closed(&late->sized)) return;
     for (int i = 0; i < n->ndim; i++) n->dims[i] = 0;
     vp__layout_compact(n->ndim, n->dims, vp__dtype[n->dtype].size, false, n->strides);
+    vp__node_raise(n, n->error);
     vp__storage_poison(n->result, vp__error_retain(n->error), &n->write_region,
                        n->write_sequence);
     late->failed = true;

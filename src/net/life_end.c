@@ -30,6 +30,7 @@ static void complete(vp__core *core, vp__node *n) {
         n->error = NULL;
     } else if (n->error) {
         const vp__region all = vp__region_all();
+        vp__node_raise(n, n->error);
         vp__storage_poison(n->result, n->error, n->is_box ? &all : &n->write_region,
                            n->write_sequence);
         n->error = NULL;

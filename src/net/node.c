@@ -6,6 +6,7 @@
 
 #include "array/pool.h"
 #include "array/shape.h"
+#include "base/failure.h"
 
 vp__rounds vp__nodes_in_flight;
 _Atomic int64_t vp__bytes_promised;
@@ -84,6 +85,10 @@ void vp__node_fail(vp__node *n, vp__error *e) {
     else
         n->error = e;
     vp__spin_unlock(&n->error_lock);
+}
+
+void vp__node_raise(const vp__node *n, vp__error *e) {
+    vp__failure_raise_late(e, n->id & ((UINT64_C(1) << VP__NODE_COUNT_BITS) - 1));
 }
 
 vp__error *vp__node_no_memory(const vp__node *n) {

@@ -27,6 +27,9 @@ typedef enum {
 /* A waiter's code beyond those: `who` is a vp__event. */
 enum { VP__WAIT_EVENT = VP__NWAITS };
 
+/* A node's id: the index of the core that issued it, and how many that had issued with it. */
+enum { VP__NODE_COUNT_BITS = 40 };
+
 /* More than any node has signals to wait for: keeps a counter from reaching zero while
  * waiters are still being attached. */
 enum { VP__ATTACHING = 1 << 20 };
@@ -165,6 +168,9 @@ vp__error *vp__node_no_memory(const vp__node *n);
 
 /* Notes that the node failed; takes over the error. The first one counts. */
 void vp__node_fail(vp__node *n, vp__error *e);
+
+/* The error is a failure of this node, which has been entered; it may be an inherited one. */
+void vp__node_raise(const vp__node *n, vp__error *e);
 
 void vp__node_unref(vp__node *n);
 

@@ -8,6 +8,7 @@
 
 #include "array/pool.h"
 #include "base/clock.h"
+#include "base/failure.h"
 #include "jit/native.h"
 #include "lib/lib.h"
 #include "net/cost.h"
@@ -17,6 +18,12 @@
 #include "trace/trace.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* How many nodes the calling thread has issued, by which failures are put in order. */
+static uint64_t issued_by_thread(void) {
+    const vp__core *core = vp__core_of_thread();
+    return core ? atomic_load_explicit(&core->counters.issued, memory_order_relaxed) : 0;
+}
 
 static void init(void) {
     vp__clock_init();
@@ -29,6 +36,7 @@ static void init(void) {
     vp__pool_free(vp__pool_alloc(64), 64);
     vp__native_init(vp__cost_book_compiling);
     vp__lib_fft_init();
+    vp__failure_init(issued_by_thread);
     vp__fork_init();
 }
 
@@ -39,4 +47,5 @@ __attribute__((destructor)) static void finish(void) {
     vp__storages_end();
     vp__workers_end();
     vp__native_finish();
+    vp__failure_end();
 }

@@ -72,33 +72,9 @@ static bool is_without(unsigned mechanism) {
     return vp__config_get()->without & mechanism;
 }
 
-static void wait_result(vp__storage *s) {
-    vp__region all = vp__region_all();
-    vp__group *group;
-    vp__error_release(vp__observe(s, &all, &group));
-    vp__observe_end(group);
-}
-
-void vp__wait_sized(vp__storage *s) {
-    if (vp__storage_is_sized(s)) return;
-    if (is_without(VP__WITHOUT_SIZES)) wait_result(s);
-    if (vp__storage_is_sized(s)) return;
-    vp__event *e = event_new(1);
-    vp__waiter *w = vp__waiter_new(e, VP__WAIT_EVENT);
-    if (!w) {
-        /* No memory even for this: look again and again, working meanwhile. */
-        while (!vp__storage_is_sized(s)) {
-            vp__call_pause(e->core);
-            if (!help(e->core)) vp__spin_pause();
-        }
-    } else if (vp__waitlist_push(&s->late->sized, w)) {
-        wait_event(e);
-    } else {
-        vp__waiter_free(w);
-    }
-}
-
-vp__error *vp__observe(vp__storage *s, const vp__region *r, vp__group **group) {
+/* Waits for what has been written to a region, and holds it; returns the number of the access,
+ * by which failures are looked for. */
+static uint64_t wait_and_hold(vp__storage *s, const vp__region *r, vp__group **group) {
     vp__event *e = event_new(VP__ATTACHING);
     vp__core *core = e->core;
     /* relaxed, here and below: others look at it only when this thread is not there. */
@@ -125,7 +101,40 @@ vp__error *vp__observe(vp__storage *s, const vp__region *r, vp__group **group) {
         if (vp__remote_to_host(s, e, VP__WAIT_EVENT)) wait_event(e);
     }
     atomic_store_explicit(&core->observing, NULL, memory_order_relaxed);
-    return vp__error_retain(vp__storage_error(s, r, sequence));
+    return sequence;
+}
+
+static void wait_result(vp__storage *s) {
+    vp__region all = vp__region_all();
+    vp__group *group;
+    wait_and_hold(s, &all, &group);
+    vp__observe_end(group);
+}
+
+void vp__wait_sized(vp__storage *s) {
+    if (vp__storage_is_sized(s)) return;
+    if (is_without(VP__WITHOUT_SIZES)) wait_result(s);
+    if (vp__storage_is_sized(s)) return;
+    vp__event *e = event_new(1);
+    vp__waiter *w = vp__waiter_new(e, VP__WAIT_EVENT);
+    if (!w) {
+        /* No memory even for this: look again and again, working meanwhile. */
+        while (!vp__storage_is_sized(s)) {
+            vp__call_pause(e->core);
+            if (!help(e->core)) vp__spin_pause();
+        }
+    } else if (vp__waitlist_push(&s->late->sized, w)) {
+        wait_event(e);
+    } else {
+        vp__waiter_free(w);
+    }
+}
+
+vp__error *vp__observe(vp__storage *s, const vp__region *r, vp__group **group) {
+    const uint64_t sequence = wait_and_hold(s, r, group);
+    vp__error *error = vp__error_retain(vp__storage_error(s, r, sequence));
+    if (__builtin_expect(error != NULL, 0)) vp__storage_look_at(s, r, sequence);
+    return error;
 }
 
 void vp__observe_end(vp__group *group) {

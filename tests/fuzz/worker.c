@@ -48,6 +48,7 @@ static bool launch(fuzz_worker *w) {
         if (!w->threads)
             setenv("VP_JIT", "off", 1); /* the base kernels are the reference */
         setenv("VP_THREADS", threads, 1);
+        setenv("VP_ERRORS", "quiet", 1);
         /* Copies of the descriptors stay open across exec; the originals do not. */
         snprintf(memory, sizeof memory, "%d", dup(w->memory));
         snprintf(in, sizeof in, "%d", dup(request[0]));
