@@ -94,7 +94,14 @@ static vp__cache *open_configured(const char **why) {
 static vp__cache *the_cache;
 static const char *no_cache;
 
-static void open_once(void) { the_cache = open_configured(&no_cache); }
+static void open_once(void) {
+    the_cache = open_configured(&no_cache);
+    const char *asked = vp__config_get()->cache;
+    if (!the_cache && asked && *asked)
+        fprintf(stderr,
+                "vproc: VP_CACHE=%s cannot be used: %s; compiled kernels are not kept\n",
+                asked, no_cache);
+}
 
 vp__cache *vp__cache_get_default(const char **why) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

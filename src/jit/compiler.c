@@ -178,6 +178,12 @@ static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 void vp__compiler_before_fork(void) { pthread_mutex_lock(&opening); }
 void vp__compiler_after_fork(void) { pthread_mutex_unlock(&opening); }
 
+/* What VP_LLVM names is asked for, so that it does not go unsaid when it is none. */
+static void say_unfit(const char *path, const char *why) {
+    fprintf(stderr, "vproc: VP_LLVM=%s cannot be used: %s; nothing is compiled\n", path,
+            why);
+}
+
 static const vp__plugin *plugin_get(void) {
     static bool tried;
     static const vp__plugin *plugin;
@@ -187,10 +193,14 @@ static const vp__plugin *plugin_get(void) {
     const char *path = vp__config_get()->llvm;
     void *handle =
         path ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : open_beside();
+    if (!handle && path) say_unfit(path, dlerror());
     pthread_mutex_unlock(&opening);
     if (!handle) return NULL;
     vp__plugin_fn get = (vp__plugin_fn)(uintptr_t)dlsym(handle, VP__PLUGIN_SYMBOL);
     plugin = get ? get(VP__PLUGIN_VERSION) : NULL;
+    if (!plugin && path)
+        say_unfit(path, get ? "it is a plug-in of another version of the library"
+                            : "it is no compiler plug-in");
     return plugin;
 }
 

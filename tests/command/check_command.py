@@ -134,6 +134,29 @@ def check_kernels():
     check("no cache", status == 0 and "no cache" in out, out + err)
 
 
+def check_unfit_settings():
+    """What is asked for and cannot be had is said, once, and the program goes on."""
+    def said(**environment):
+        done = subprocess.run([str(BUILD / "examples" / "expression")], capture_output=True,
+                              text=True, env={**os.environ, "VP_CACHE": "off", **environment})
+        check(f"{environment}: the program", done.returncode == 0 and done.stdout, done.stderr)
+        return done.stderr.splitlines()
+
+    check("nothing is said", said() == [])
+    lines = said(VP_THREAD="4")
+    check("an unknown setting", len(lines) == 1 and "VP_THREAD" in lines[0]
+          and "VP_THREADS" in lines[0], str(lines))
+    lines = said(VP_JIT="fast")
+    check("a bad VP_JIT", len(lines) == 1 and "VP_JIT=fast is not" in lines[0], str(lines))
+    if not json.loads(vproc("info", "--json")[1])["compiler"]:
+        return
+    lines = said(VP_JIT="native", VP_CACHE="/dev/null/cache")
+    check("a bad VP_CACHE", len(lines) == 1 and "VP_CACHE=/dev/null/cache" in lines[0], str(lines))
+    for file in ("/no/such/file.so", "libc.so.6", str(BUILD / "vproc")):
+        lines = said(VP_JIT="native", VP_LLVM=file)
+        check("a bad VP_LLVM", len(lines) == 1 and f"VP_LLVM={file} cannot" in lines[0], str(lines))
+
+
 KEYS = {"name", "best_ms", "median_ms", "first_ms", "time_to_plateau_ms", "issue_ms", "wait_ms",
         "samples", "checked", "kernels", "elements", "stored"}
 
@@ -494,6 +517,7 @@ def check_arithmetic():
 check_mistakes()
 check_info()
 check_kernels()
+check_unfit_settings()
 check_debug()
 check_arithmetic()
 check_catalogue()
