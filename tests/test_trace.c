@@ -224,6 +224,28 @@ VP_TEST(a_program_tells_its_accesses) {
     finish(text);
 }
 
+/* Whether it ran at once, as a node, or in a bundle. */
+VP_TEST(a_program_tells_its_lines) {
+    begin();
+    static const int64_t sizes[] = {100, 1000000};
+    char line[2][64];
+    vp_scope s = vp_begin();
+    for (int i = 0; i < 2; i++) {
+        vp_array x = vp_let(vp_counter(VP_F64, vp_shape(sizes[i]), 1, 1));
+        snprintf(line[0], sizeof line[0], "test_trace.c:%d\"", __LINE__ + 1);
+        vp_array y = vp_let(vp_sum(vp_abs(vp_negative(x)), 0));
+        snprintf(line[1], sizeof line[1], "test_trace.c:%d\"", __LINE__ + 1);
+        vp_set(y, vp_sort(x, 0));
+    }
+    VP_CHECK_EQ(vp_sync(), VP_OK);
+    vp_end(s);
+    char *text = flush_and_read();
+    /* With issuing and computing, of each of the two. */
+    for (int i = 0; i < 2; i++) VP_CHECK_GE(count(text, line[i]), 4);
+    VP_CHECK_CONTAINS(text, "\"line\":\"");
+    finish(text);
+}
+
 VP_TEST(odd_names_are_escaped) {
     static const char *const names[] = {
         "quote \" and \\ backslash",

@@ -37,9 +37,11 @@ static vp__error *inherited(const computation *c, const vp__expr *value) {
     return vp__reads_error(c->leaves, c->recipe->seg.nleaves);
 }
 
-static uint64_t traced(const computation *c, const vp__destination *d) {
-    if (c->flat) return vp__traced_flat_now(c->flat, d->storage);
-    return c->recipe ? vp__traced_segment_now(&c->recipe->seg, c->leaves, d->storage) : 0;
+static uint64_t traced(const computation *c, const vp__destination *d,
+                       const char *where) {
+    if (c->flat) return vp__traced_flat_now(c->flat, d->storage, where);
+    if (!c->recipe) return 0;
+    return vp__traced_segment_now(&c->recipe->seg, c->leaves, d->storage, where);
 }
 
 static vp__error *no_memory(const char *where) {
@@ -106,7 +108,7 @@ static inline bool send_now(const computation *c, const vp__expr *value,
     vp__writing writing;
     const bool writes = vp__writing_begin(&writing, d);
     if (writes) {
-        const uint64_t id = traced(c, d);
+        const uint64_t id = traced(c, d, value->where);
         vp__error_retain(error);
         if (!error && !vp__storage_allocate(d->storage)) error = no_memory(value->where);
         if (!error) {

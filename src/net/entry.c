@@ -88,7 +88,7 @@ void vp__node_enter(vp__core *core, vp__node *n) {
     n->round = vp__rounds_begin(&vp__nodes_in_flight);
     n->id = (uint64_t)core->index << VP__NODE_COUNT_BITS |
             atomic_load_explicit(&core->counters.issued, memory_order_relaxed);
-    vp__trace(VP__TR_ISSUED, n->id, n->name, 0);
+    vp__traced_issued(n);
 }
 
 /* Runs a node that has just become ready on the thread that submits it. */

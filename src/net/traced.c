@@ -15,6 +15,10 @@ void vp__tell_operation(uint64_t id, int op) {
     vp__trace_write(VP__TR_OPERATION, id, vp__op_name(op), 0);
 }
 
+void vp__tell_line(uint64_t id, const char *where) {
+    if (where) vp__trace_write(VP__TR_LINE, id, where, 0);
+}
+
 void vp__tell_accesses(const vp__node *n) {
     for (int i = 0; i < n->ninputs; i++)
         vp__tell_access(VP__TR_READ, n->id, n->in[i].storage);
@@ -49,7 +53,7 @@ uint64_t vp__tell_now_id(void) {
 
 void vp__tell_node(vp__node *n) {
     n->id = vp__tell_now_id();
-    vp__trace_write(VP__TR_ISSUED, n->id, n->name, 0);
+    vp__traced_issued(n);
     vp__tell_accesses(n);
     vp__trace_write(VP__TR_START, n->id, n->name, 0);
 }

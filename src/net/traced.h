@@ -20,10 +20,18 @@ void vp__tell_kernel(uint64_t id, const vp__kernel *k);
 void vp__tell_access(vp__trace_kind kind, uint64_t id, const vp__storage *s);
 void vp__tell_operation(uint64_t id, int op);
 uint64_t vp__tell_now_id(void);
+void vp__tell_line(uint64_t id, const char *where);
 void vp__tell_node(vp__node *n);
 void vp__tell_end(uint64_t id, const vp__storage *result);
 
 static inline bool vp__is_traced(void) { return __builtin_expect(vp__trace_on, 0); }
+
+/* A node that has its id is issued. */
+static inline void vp__traced_issued(const vp__node *n) {
+    if (!vp__is_traced()) return;
+    vp__trace_write(VP__TR_ISSUED, n->id, n->name, 0);
+    vp__tell_line(n->id, n->where);
+}
 
 /* The accesses of a node that has its id. */
 static inline void vp__traced_accesses(const vp__node *n) {

@@ -8,6 +8,7 @@
  *   - a node's whole life, from issue to its last finish or store, is an asynchronous span
  *     (b, e) in which sized, placed, ready, stored and renamed are marked (n), and so are the
  *     storages it reads and writes (by address) and the operations fused into it;
+ *   - with issuing and computing, the line of the program that issued the node is told;
  *   - stealing, limits and compilation are marks on the thread (i).
  *
  * The records are read twice, first to learn about each node what more than one thread
@@ -28,8 +29,8 @@ enum { ISSUE_NS = 100, NEVER = 0 };
 
 /* What is known about a node; times are ticks + 1, and NEVER is none. */
 typedef struct {
-    uint64_t node; /* 0: unused */
-    const char *name;
+    uint64_t node;           /* 0: unused */
+    const char *name, *line; /* of the program; NULL: not known */
     uint64_t issued, started, ended;
     int issued_by, started_by; /* numbers of threads */
 } life;
@@ -58,7 +59,7 @@ static const char *const kind_names[] = {
     [VP__TR_RENAME] = "rename",       [VP__TR_LIMIT] = "limit",
     [VP__TR_COMPILE] = "compile",     [VP__TR_STORAGE] = "storage",
     [VP__TR_READ] = "read",           [VP__TR_WRITE] = "write",
-    [VP__TR_OPERATION] = "operation",
+    [VP__TR_OPERATION] = "operation", [VP__TR_LINE] = "line",
 };
 
 /* ---- reading ---- */
@@ -147,8 +148,10 @@ static void learn(exporter *e, const vp__trace_record *r, int thread) {
     life *l = life_new(e, r->node);
     if (!l) return;
     const vp__trace_kind kind = vp__trace_record_kind(r);
-    if (r->name && !l->name && kind != VP__TR_OPERATION) l->name = r->name;
+    if (r->name && !l->name && kind != VP__TR_OPERATION && kind != VP__TR_LINE)
+        l->name = r->name;
     switch (kind) {
+    case VP__TR_LINE: l->line = r->name; break;
     case VP__TR_ISSUED:
         if (l->issued == NEVER || when < l->issued) {
             l->issued = when;
@@ -234,12 +237,17 @@ static void put_name(exporter *e, const char *category, const char *name) {
     put_string(e->file, name);
 }
 
-static void put_args(exporter *e, uint64_t node, uint64_t arg) {
+/* Ends the event as well; `l` is the node's life where its line is to be told, or NULL. */
+static void put_args(exporter *e, uint64_t node, uint64_t arg, const life *l) {
     fprintf(e->file,
-            ",\"args\":{\"node\":%" PRIu64 ",\"where\":%u,\"stage\":%u,\"arg\":%" PRIu64
-            "}}",
+            ",\"args\":{\"node\":%" PRIu64 ",\"where\":%u,\"stage\":%u,\"arg\":%" PRIu64,
             node, (unsigned)(arg >> 56), (unsigned)(arg >> 48 & 0xff),
             arg & UINT64_C(0xffffffffffff));
+    if (l && l->line) {
+        fputs(",\"line\":", e->file);
+        put_string(e->file, l->line);
+    }
+    fputs("}}", e->file);
 }
 
 static const char *name_of(const life *l, const vp__trace_record *r) {
@@ -261,7 +269,7 @@ static void put_slice(exporter *e, const vp__trace_record *open, uint64_t end,
                           : "run",
              waits ? kind_names[VP__TR_WAIT_BEGIN] : name_of(l, open));
     put_time(e->file, "dur", end > start ? end - start : 0);
-    put_args(e, open->node, arg ? arg : open->arg);
+    put_args(e, open->node, arg ? arg : open->arg, l);
     if (waits || !l || l->issued == NEVER) return;
     if (l->started != start + 1 || l->started_by != thread) return;
     begin_event(e, "f", thread, start);
@@ -278,7 +286,7 @@ static void put_issue(exporter *e, const vp__trace_record *r, uint64_t until,
     begin_event(e, "X", thread, ticks);
     put_name(e, "issue", name_of(l, r));
     put_time(e->file, "dur", length);
-    put_args(e, r->node, r->arg);
+    put_args(e, r->node, r->arg, l);
     if (!l || l->started == NEVER || l->issued != ticks + 1 || l->issued_by != thread)
         return;
     begin_event(e, "s", thread, ticks);
@@ -300,7 +308,7 @@ static void put_mark(exporter *e, const vp__trace_record *r, bool in_life, int t
         fputs(",\"s\":\"t\"", e->file);
     }
     if (kind != VP__TR_OPERATION) {
-        put_args(e, r->node, r->arg);
+        put_args(e, r->node, r->arg, NULL);
         return;
     }
     fprintf(e->file, ",\"args\":{\"node\":%" PRIu64 ",\"operation\":", r->node);
@@ -371,6 +379,7 @@ static void put_thread(exporter *e, const vp__trace_log *log, int64_t length) {
             break;
         case VP__TR_FINISH: close_slice(e, &n, VP__TR_START, r, thread); break;
         case VP__TR_WAIT_END: close_slice(e, &n, VP__TR_WAIT_BEGIN, r, thread); break;
+        case VP__TR_LINE: break; /* told with the node's slices */
         case VP__TR_SIZED:
         case VP__TR_PLACED:
         case VP__TR_READY:

@@ -22,6 +22,7 @@ typedef enum {
     VP__TR_STORAGE, /* a storage begins to exist; `arg` is its address, as in the next two */
     VP__TR_READ,    /* the node reads a storage, in the order of issue */
     VP__TR_WRITE,     /* it writes one */
+    VP__TR_LINE,      /* the line of the program that issued the node; the name says it */
     VP__TR_OPERATION, /* one of the operations fused into the node; the name says which */
 } vp__trace_kind;
 
