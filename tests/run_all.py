@@ -323,6 +323,22 @@ def install(s):
         if status == 0:
             status, output = s.run([root / name], 60, env)
         s.record(f"a program against the installed library, {name}", status, output)
+    tsan_user(s, root, find, env)
+
+
+def tsan_user(s, root, find, env):
+    """The installed suppressions keep false races from a user's thread sanitizer, and no others."""
+    program = root / "tsan-user"
+    status, output = s.run(find, env=env)
+    if status == 0:
+        status, output = s.run(["gcc", "-std=gnu11", "-g", "-pthread", "-fsanitize=thread",
+                                "tests/tsan_user.c", "-o", program, *output.split()])
+    env["TSAN_OPTIONS"] = f"suppressions={next(root.rglob('vproc.tsan'))}"
+    if status == 0:
+        status, output = s.run([program], 120, env)
+    s.record("a user's program under the thread sanitizer", status, output)
+    status, output = s.run([program, "race"], 120, env)
+    s.record("a race of its own", not (status != 0 and "data race" in output), output)
 
 
 def rules(s):

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/config.h"
+#include "base/spin.h"
 
 /* So many are kept; of those beyond, only how many there are, for the end. */
 enum { MOST = 1000, LINE = 2000 };
@@ -16,11 +17,11 @@ enum { MOST = 1000, LINE = 2000 };
 /* What an error's `failure` says. */
 enum { NONE, KEPT, COUNTED, LOOKED_AT };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
-static vp__error *first; /* of those kept, through ->next, latest first */
-static int kept;         /* how many that are */
-static uint64_t beyond;  /* failures that are only counted */
-static uint64_t raised;  /* failures so far */
+static vp__spinlock lock; /* guards what follows, for moments */
+static vp__error *first;  /* of those kept, through ->next, latest first */
+static int kept;          /* how many that are */
+static uint64_t beyond;   /* failures that are only counted */
+static uint64_t raised;   /* failures so far */
 static uint64_t
     of_parent; /* those up to this one were raised before the process forked */
 
@@ -94,14 +95,14 @@ static vp__error *unlink_kept(vp__error *e) {
 }
 
 static void raise_at(vp__error *e, uint64_t issue) {
-    pthread_mutex_lock(&lock);
+    vp__spin_lock(&lock);
     const bool is_new = state_of(e) == NONE;
     if (is_new) {
         e->issue = issue;
         e->number = ++raised;
         keep(e);
     }
-    pthread_mutex_unlock(&lock);
+    vp__spin_unlock(&lock);
     if (is_new) tell_at_once(e);
 }
 
@@ -118,13 +119,13 @@ void vp__failure_raise_late(vp__error *e, uint64_t issued) {
 void vp__failure_look_at(vp__error *e) {
     if (!e || state_of(e) == LOOKED_AT) return;
     vp__error *mine = NULL;
-    pthread_mutex_lock(&lock);
+    vp__spin_lock(&lock);
     if (state_of(e) == KEPT)
         mine = unlink_kept(e);
     else if (state_of(e) == COUNTED)
         beyond--;
     set_state(e, LOOKED_AT);
-    pthread_mutex_unlock(&lock);
+    vp__spin_unlock(&lock);
     vp__error_release(mine);
 }
 
@@ -140,10 +141,10 @@ static vp__error *earliest(uint64_t after) {
 }
 
 vp__error *vp__failure_take(void) {
-    pthread_mutex_lock(&lock);
+    vp__spin_lock(&lock);
     vp__error *e = earliest(0);
     if (e) unlink_kept(e);
-    pthread_mutex_unlock(&lock);
+    vp__spin_unlock(&lock);
     return e;
 }
 
@@ -163,28 +164,29 @@ static uint64_t count_after(uint64_t number) {
 }
 
 void vp__failure_end(void) {
-    if (pthread_mutex_trylock(&lock)) return; /* the process ends in the midst of it */
-    vp__error *e = earliest(of_parent);
-    if (e && vp__config_get()->errors == VP__ERRORS_AT_END) {
-        const uint64_t more = count_after(of_parent) - 1 + beyond;
-        char others[64] = "";
-        if (more)
-            snprintf(others, sizeof others, " (and %llu more; VP_ERRORS=print shows all)",
-                     (unsigned long long)more);
+    if (!vp__spin_trylock(&lock)) return; /* the process ends in the midst of it */
+    vp__error *e = vp__error_retain(earliest(of_parent));
+    const uint64_t all = count_after(of_parent) + beyond;
+    vp__spin_unlock(&lock);
+    if (!e) return;
+    char others[64] = "";
+    if (all > 1)
+        snprintf(others, sizeof others, " (and %llu more; VP_ERRORS=print shows all)",
+                 (unsigned long long)all - 1);
+    if (vp__config_get()->errors == VP__ERRORS_AT_END)
         tell("vproc: the program has ended, and never looked at this failure: %s%s",
              e->message, others);
-    }
-    pthread_mutex_unlock(&lock);
+    vp__error_release(e);
 }
 
-static void before_fork(void) { pthread_mutex_lock(&lock); }
-static void after_fork(void) { pthread_mutex_unlock(&lock); }
+static void before_fork(void) { vp__spin_lock(&lock); }
+static void after_fork(void) { vp__spin_unlock(&lock); }
 
 /* The child may look at what failed before; that nobody did is for the parent to say. */
 static void after_fork_in_child(void) {
     of_parent = raised;
     beyond = 0;
-    pthread_mutex_unlock(&lock);
+    vp__spin_unlock(&lock);
 }
 
 void vp__failure_init(uint64_t (*issued)(void)) {
