@@ -15,7 +15,7 @@ LONG = 1000  # lines; a longer file says at its head why it is
 C_SUFFIXES = {".c", ".h", ".def", ".inc", ".cpp"}
 # by tests/run_all.py, in strict modes
 COMPILED_ELSEWHERE = {"tests/test_header.c", "tests/header_misuse.c",
-                      "tests/header_nested.c"}
+                      "tests/header_nested.c", "tests/tsan_user.c"}
 SUFFIXES = C_SUFFIXES | {".py", ".sh", ".build"}
 
 
