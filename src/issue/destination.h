@@ -28,8 +28,9 @@ typedef struct {
     bool in_place;            /* and may be computed there */
     bool whole;               /* nothing of the old contents stays */
     bool elsewhere; /* the value reads what is written in another place or order */
-    bool is_box; /* a part of a value in fresh storage, which is made part by part (roll.h) */
-    uint32_t own;   /* leaves of the value that read what the target is a part of */
+    bool
+        is_box; /* a part of a value in fresh storage, which is made part by part (roll.h) */
+    uint32_t own; /* leaves of the value that read what the target is a part of */
 } vp__destination;
 
 /* Fresh storage of so many bytes (< 0: not known yet). False without memory. */

@@ -75,7 +75,7 @@ typedef struct vp__expr {
     bool shares;     /* something under it may have other users as well */
     bool repeats;    /* something under it is used more than once: see vp__settle */
     bool computed;   /* as a part of something else, and not stored */
-    bool is_box;     /* LEAF: of a part of a value, which fails with all of it: see reads */
+    bool is_box; /* LEAF: of a part of a value, which fails with all of it: see reads */
 
     struct vp__expr *arg[3];
     union {
@@ -84,7 +84,7 @@ typedef struct vp__expr {
     } value; /* CONST: in dtype's representation from byte 0 */
     int64_t own_axes[2 * VP__EXPR_AXES];
     vp__region reads; /* LEAF, is_box: what the whole value reads of the storage */
-    uint32_t ended; /* the last generation that was freed by its scope's end */
+    uint32_t ended;   /* the last generation that was freed by its scope's end */
 } __attribute__((aligned(64))) vp__expr; /* so that what is cleared fills whole lines */
 
 /* What the instruction is, its axes (of a reduction) aside. */

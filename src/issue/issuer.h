@@ -36,6 +36,13 @@ typedef struct {
     const vp__buffer *buffer; /* compared, no more: it may be gone */
 } vp__gathers;
 
+/* Whether the value of a line was wanted again, the last time: reuse.c. */
+typedef struct {
+    const char *where;
+    bool was_used;
+} vp__reuse;
+enum { VP__ISSUER_LINES = 64 };
+
 typedef struct vp__issuer {
     int recipe_uses;  /* how often it uses a form's first recipe */
     uint32_t forms;   /* forms it has seen */
@@ -53,6 +60,7 @@ typedef struct vp__issuer {
     int bundle_slot;
     struct vp__recipe *bundled;
     struct vp__recipe *recipe[VP__ISSUER_RECIPES]; /* of forms it issued */
+    vp__reuse reuse[VP__ISSUER_LINES];
 } vp__issuer;
 
 /* Without memory: NULL, and the next call tries again. */

@@ -113,8 +113,8 @@ static vp__expr *leaf_in(const vp__expr *e, const box *b) {
         if (at < 0) at += e->dims[i];
         offset += at * leaf->strides[i];
     }
-    vp__expr *part = vp__expr_leaf(leaf->storage, NULL, (vp_dtype)e->dtype, offset, e->ndim,
-                                   dims, leaf->strides, false, e->where);
+    vp__expr *part = vp__expr_leaf(leaf->storage, NULL, (vp_dtype)e->dtype, offset,
+                                   e->ndim, dims, leaf->strides, false, e->where);
     part->is_box = part->kind == VP__EXPR_LEAF;
     part->reads = vp__expr_region(leaf);
     return part;
