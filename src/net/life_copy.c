@@ -180,7 +180,8 @@ static vp__replica *pick(const vp__input *in, vp__device *device) {
     }
     char *data = vp__input_data(in), *first = staging + in->offset - in->region.lo;
     if (in->ndim == 0) {
-        memcpy(first, data, bytes);
+        /* A box counts as reading more than its own elements, on both sides of them. */
+        memcpy(staging, data - (in->offset - in->region.lo), bytes);
     } else {
         vp__view to = {first, in->dims, in->strides, in->ndim, (vp_dtype)in->dtype};
         vp__view from = {data, in->dims, in->strides, in->ndim, (vp_dtype)in->dtype};

@@ -193,6 +193,7 @@ static void open_gates(run *r) {
 static vp_expr gate(run *r, const fuzz_instruction *in, const char *where) {
     vp_operand x = operand(r, &in->in[0]);
     if (vp__config_get()->sync) return vp__tile(where, x, vp_shape_of(0, NULL, false));
+    VP__CALL; /* as of the interface: others wait for its end */
     vp__expr *e = vp__operand(x, where);
     if (e->kind != VP__EXPR_POISON) vp__materialise(e);
     if (e->kind == VP__EXPR_POISON) return vp__give(e);
