@@ -27,6 +27,7 @@ static vp_expr failing(vp_expr x) {
 }
 
 VP_TEST(one_value_for_all_that_is_selected) {
+    vp_scope s = vp_begin(); /* the leak checker does not see into storages */
     vp_array a = vp__test_counting(6);
     vp_put(a, vp_at(vp_greater(a, 3)), 9);
     VP_CHECK_VALUES(a, 0, 1, 2, 3, 9, 9);
@@ -42,9 +43,11 @@ VP_TEST(one_value_for_all_that_is_selected) {
     vp_put(whole, vp_at(vp_equal(whole, 2)), 1000);
     VP_CHECK_ERROR(vp_wait(whole), VP_ERR_VALUE,
                    "put: the integer 1000 does not fit int8");
+    vp_end(s);
 }
 
 VP_TEST(values_along_the_other_axes) {
+    vp_scope s = vp_begin(); /* the leak checker does not see into storages */
     vp_array a = two_by_three(),
              row = vp_let(vp_get(vp__test_counting(10), vp_range(7, 10)));
     static const bool second[2] = {false, true};
@@ -57,6 +60,7 @@ VP_TEST(values_along_the_other_axes) {
     vp_put(a, vp_at(m), vp_get(row, vp_range(0, 2)));
     VP_CHECK_ERROR(vp_wait(a), VP_ERR_SHAPE,
                    "put: a value of shape (2,) does not fit a selection of shape (1, 3)");
+    vp_end(s);
 }
 
 /* A view of another array, its mask made of the elements that are written. */
@@ -73,12 +77,14 @@ VP_TEST(parts_in_place) {
 }
 
 VP_TEST(as_many_values_as_are_selected) {
+    vp_scope s = vp_begin(); /* the leak checker does not see into storages */
     vp_array a = vp__test_counting(6), m = six(1, 0, 1, 0, 0, 1);
     vp_put(a, vp_at(m), vp_multiply(vp_get(a, m), 10));
     VP_CHECK_VALUES(a, 0, 1, 20, 3, 4, 50);
     vp_put(a, vp_at(m), vp__test_counting(2));
     VP_CHECK_ERROR(vp_wait(a), VP_ERR_SHAPE,
                    "put: a value of shape (2,) does not fit a selection of shape (3,)");
+    vp_end(s);
 }
 
 /* The array itself as its own mask, and as the value. */
@@ -93,6 +99,7 @@ VP_TEST(masks_that_are_the_target) {
 /* Whatever is written where, failures of a part that is not written stay, and are not those of
  * the rest. */
 VP_TEST(failures_stay_where_they_are) {
+    vp_scope s = vp_begin(); /* the leak checker does not see into storages */
     vp_array a = vp__test_counting(12);
     vp_put(a, vp_at(vp_range(0, 6)), failing(vp_ones(VP_F64, vp_shape(6))));
     const bool last[12] = {[10] = true, [2] = true};
@@ -101,9 +108,11 @@ VP_TEST(failures_stay_where_they_are) {
     VP_CHECK_VALUES(vp_get(a, vp_range(6, 12)), 6, 7, 8, 9, 7, 11);
     VP_CHECK_ERROR(vp_wait(vp_get(a, vp_range(0, 6))), VP_ERR_INDEX, "out of bounds");
     VP_CHECK_ERROR(vp_wait(vp_get(a, 2)), VP_ERR_INDEX, "out of bounds");
+    vp_end(s);
 }
 
 VP_TEST(failures_of_masks_and_values) {
+    vp_scope s = vp_begin(); /* the leak checker does not see into storages */
     vp_array a = vp__test_counting(6), b = vp__test_counting(6), c = vp__test_counting(6);
     vp_array none = six(0, 0, 0, 0, 0, 0);
     vp_put(a, vp_at(vp_greater(failing(vp_ones(VP_F64, vp_shape(6))), 0)), 1);
@@ -122,6 +131,7 @@ VP_TEST(failures_of_masks_and_values) {
     VP_CHECK_ERROR(vp_wait(vp_get(vp__test_counting(6), vp_greater(five, 2))),
                    VP_ERR_INDEX,
                    "get: a mask of shape (5,) does not fit axes of shape (6,)");
+    vp_end(s);
 }
 
 /* How many are selected is known before the elements are. */
