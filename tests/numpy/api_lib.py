@@ -169,7 +169,9 @@ class Vproc:
 
     def __exit__(self, *unused):
         self.lib.vp__end(HERE, self.scope)
-        self.lib.vp_sync()
+        while self.lib.vp_sync():
+            pass  # failures that no comparison has looked at, where NumPy fails as well
+        self.lib.vp_clear_error()
         self.kept.clear()
 
     def borrow(self, x):
